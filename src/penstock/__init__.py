@@ -1,0 +1,1 @@
+"""Flink's programming model for Python people, on Spark."""
