@@ -1,0 +1,80 @@
+"""A batch: records that travel together, as Python values or as Arrow columns, whichever is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class RecordCodec(Protocol):
+    """Turns a list of records into Arrow columns and back.
+
+    `schema` is None for Python objects of no declared type: such records have no columns and are pickled.
+    """
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns; None where there are none."""
+        ...
+
+    def to_columns(self, values: Sequence[Any]) -> list[pa.Array]:
+        """One column per field. Raises `TypeMismatchError` with the index of the first value that misfits."""
+        ...
+
+    def to_values(self, columns: Sequence[pa.Array]) -> list[Any]:
+        """The records again, in the Python form of the declared type."""
+        ...
+
+
+class Batch:
+    """Records of one channel between two control events, in their order.
+
+    Values and columns are two views of the same records: each is made from the other when first asked for.
+    `timestamps` are event times in ms (None: the records have none). `keys` are encoded keys, present on the
+    inputs of keyed operators only.
+    """
+
+    __slots__ = ("_columns", "_values", "codec", "keys", "timestamps")
+
+    def __init__(
+        self,
+        codec: RecordCodec,
+        *,
+        values: list[Any] | None = None,
+        columns: list[pa.Array] | None = None,
+        timestamps: list[int | None] | None = None,
+        keys: list[bytes] | None = None,
+    ) -> None:
+        if values is None and columns is None:
+            raise ValueError("a batch needs values or columns")
+        self.codec = codec
+        self._values = values
+        self._columns = columns
+        self.timestamps = timestamps
+        self.keys = keys
+
+    def __len__(self) -> int:
+        if self._values is not None:
+            return len(self._values)
+        return len(self._columns[0]) if self._columns else 0
+
+    @property
+    def is_columnar(self) -> bool:
+        """True while the records exist as columns, so that vector operations cost no conversion."""
+        return self._columns is not None
+
+    @property
+    def values(self) -> list[Any]:
+        """The records as Python values."""
+        if self._values is None:
+            self._values = self.codec.to_values(self._columns or [])
+        return self._values
+
+    @property
+    def columns(self) -> list[pa.Array]:
+        """The records as Arrow columns; only for codecs with a schema."""
+        if self._columns is None:
+            self._columns = self.codec.to_columns(self._values or [])
+        return self._columns

@@ -1,0 +1,134 @@
+"""Every exception that Penstock raises on purpose: one class per kind of mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class PenstockError(Exception):
+    """Base class: `except PenstockError` catches all that Penstock raises on purpose."""
+
+
+class ConfigurationError(PenstockError, ValueError):
+    """An option has a value that cannot be used, or two options contradict each other."""
+
+
+class EnvironmentNotReadyError(PenstockError):
+    """Something outside the program is missing: Java, a package, a Spark setting."""
+
+
+class PlanError(PenstockError, ValueError):
+    """The program describes a job that cannot be built; the message names the user's line."""
+
+
+class UnsupportedError(PenstockError, NotImplementedError):
+    """A declared gap: the thing is known, named and not built."""
+
+
+class TypeInferenceError(PenstockError, TypeError):
+    """No type information can be made of an annotation, a class or example data."""
+
+
+class TypeMismatchError(PenstockError, TypeError):
+    """A value does not fit its declared type; `index` is its place in the batch it came in."""
+
+    def __init__(self, message: str, *, index: int | None = None, field: str | None = None) -> None:
+        super().__init__(message)
+        self.index = index
+        self.field = field
+
+
+class KeyEncodingError(PenstockError, TypeError):
+    """A value cannot be a key: its class has no specified encoding."""
+
+
+class StateError(PenstockError):
+    """State is used in a way that it cannot be: no current key, one name for two kinds, ..."""
+
+
+class StateCorruptionError(StateError):
+    """A file that holds state is damaged, missing or not the one that the manifest names."""
+
+
+class LocalStoreFullError(StateError):
+    """The executor's local disk, or the map of the local store, is full."""
+
+
+class CheckpointError(PenstockError):
+    """The checkpoint directory cannot be used for this job; the message says why and what to do."""
+
+
+class FencedError(CheckpointError):
+    """Another driver has taken over this job; this one must stop."""
+
+
+class IncompleteEpochError(CheckpointError):
+    """The messages of an epoch do not add up: a subtask is missing or records were lost on the way."""
+
+
+class SourceError(PenstockError):
+    """A source cannot be read."""
+
+
+class SinkError(PenstockError):
+    """A sink cannot take or publish what was written to it."""
+
+
+@dataclass(frozen=True)
+class FailureReport:
+    """What is known about a failure in a task: plain text only, so that it can travel anywhere."""
+
+    error_type: str
+    message: str
+    traceback: str
+    operator: str = ""
+    uid: str = ""
+    stage: int = -1
+    subtask: int = -1
+    epoch: int = -1
+    key: str | None = None
+    record: str | None = None
+    call_site: str | None = None
+
+    def render(self) -> str:
+        """The report as a person reads it: the user's own traceback first, then where it happened."""
+        lines = [self.traceback.rstrip() or f"{self.error_type}: {self.message}", ""]
+        facts: Sequence[tuple[str, str | None]] = (
+            ("operator", self.operator),
+            ("uid", self.uid),
+            ("defined at", self.call_site),
+            ("subtask", None if self.subtask < 0 else str(self.subtask)),
+            ("epoch", None if self.epoch < 0 else str(self.epoch)),
+            ("key", self.key),
+            ("record", self.record),
+        )
+        lines += [f"  {name}: {value}" for name, value in facts if value]
+        return "\n".join(lines)
+
+
+class UserFunctionError(PenstockError):
+    """User code raised; carries the report of where."""
+
+    def __init__(self, report: FailureReport) -> None:
+        super().__init__(report.render())
+        self.report = report
+
+    def __reduce__(self) -> tuple[type[UserFunctionError], tuple[FailureReport]]:
+        return type(self), (self.report,)
+
+
+class JobExecutionException(PenstockError):
+    """The job failed. The message starts with the user's own traceback where user code raised."""
+
+    def __init__(self, message: str, report: FailureReport | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class ArgumentError(PlanError, TypeError):
+    """A method of the API was given something of the wrong kind; the message names the user's line."""
+
+
+class InvalidTypeError(PenstockError, ValueError):
+    """A declared type contradicts itself: two fields of one name, names and types of different number, ..."""

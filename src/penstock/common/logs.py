@@ -1,0 +1,103 @@
+"""Structured logs: one line per message, with the job, operator, subtask and epoch that it is about."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+_ROOT = "penstock"
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/+@%,[]*#")
+
+
+class JobLogger(logging.LoggerAdapter[logging.Logger]):
+    """A logger that says in every line what the message is about."""
+
+    def __init__(self, logger: logging.Logger, context: dict[str, Any]) -> None:
+        super().__init__(logger, context)
+        self._context = context
+
+    def bind(self, **context: Any) -> JobLogger:
+        """The same logger with more known: `log.bind(epoch=7)`."""
+        return JobLogger(self.logger, {**self._context, **context})
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Adds what is known, and the `extra` of the call, to the record."""
+        kwargs["extra"] = {"context": {**self._context, **(kwargs.get("extra") or {})}}
+        return msg, kwargs
+
+
+def job_logger(job: str, operator: str | None = None, subtask: int | None = None, **context: Any) -> JobLogger:
+    """A logger for a job, or for an operator of it.
+
+    >>> log = job_logger("word count", "count words", subtask=3)
+    >>> log.bind(epoch=12).info("state restored", extra={"entries": 1000})
+    """
+    known = {"job": job, "operator": operator, "subtask": subtask, **context}
+    return JobLogger(
+        logging.getLogger(f"{_ROOT}.job"), {key: value for key, value in known.items() if value is not None}
+    )
+
+
+def configure_logging(level: str = "info", form: str = "text", stream: TextIO | None = None) -> None:
+    """Makes this process write Penstock's messages to a stream (stderr unless given), in one form.
+
+    Calling it again replaces what the last call set up; loggers of others are left alone.
+    """
+    logger = logging.getLogger(_ROOT)
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _StructuredHandler)]:
+        logger.removeHandler(handler)
+    handler = _StructuredHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else KeyValueFormatter())
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    logger.propagate = False
+
+
+def configure_logging_once(level: str, form: str) -> None:
+    """`configure_logging`, unless the program has given Penstock's messages a handler itself."""
+    if not logging.getLogger(_ROOT).handlers:
+        configure_logging(level, form)
+
+
+class _StructuredHandler(logging.StreamHandler[TextIO]):
+    pass
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line."""
+        return json.dumps(_facts(record), default=str, ensure_ascii=False)
+
+
+class KeyValueFormatter(logging.Formatter):
+    """`key=value` pairs, one line per message; values that are not plain words are in quotes."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line."""
+        return " ".join(f"{key}={_quoted(value)}" for key, value in _facts(record).items())
+
+
+def _facts(record: logging.LogRecord) -> dict[str, Any]:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    facts: dict[str, Any] = {
+        "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "level": record.levelname,
+        "process": record.process,
+        "logger": record.name,
+        **getattr(record, "context", {}),
+        "message": record.getMessage(),
+    }
+    if record.exc_info:
+        facts["exception"] = logging.Formatter().formatException(record.exc_info)
+    return facts
+
+
+def _quoted(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if text and _PLAIN.issuperset(text) else json.dumps(text, ensure_ascii=False)
