@@ -1,0 +1,61 @@
+"""State: descriptors and handles, key encoding and key groups, stores, state files, checkpoint storage."""
+
+from penstock.state.broadcast import BroadcastStateBackend
+from penstock.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.state.key_encoding import decode_key, encode_column, encode_key, register_key_class
+from penstock.state.keyed import KeyedStateBackend
+from penstock.state.lmdb_store import LmdbStore
+from penstock.state.memory import MemoryStore
+from penstock.state.state import (
+    AggregatingState,
+    AppendingState,
+    BroadcastState,
+    ListState,
+    MapState,
+    MergingState,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    State,
+    ValueState,
+)
+from penstock.state.storage import CheckpointStorage, LocalCheckpointStorage, open_storage
+from penstock.state.store import StateStore, StoreChangedError
+
+__all__ = [
+    "AggregatingState",
+    "AggregatingStateDescriptor",
+    "AppendingState",
+    "BroadcastState",
+    "BroadcastStateBackend",
+    "CheckpointStorage",
+    "KeyedStateBackend",
+    "ListState",
+    "ListStateDescriptor",
+    "LmdbStore",
+    "LocalCheckpointStorage",
+    "MapState",
+    "MapStateDescriptor",
+    "MemoryStore",
+    "MergingState",
+    "ReadOnlyBroadcastState",
+    "ReducingState",
+    "ReducingStateDescriptor",
+    "State",
+    "StateDescriptor",
+    "StateStore",
+    "StoreChangedError",
+    "ValueState",
+    "ValueStateDescriptor",
+    "decode_key",
+    "encode_column",
+    "encode_key",
+    "open_storage",
+    "register_key_class",
+]

@@ -1,0 +1,104 @@
+"""Broadcast state of one operator subtask: maps without a key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.common.errors import StateError
+from penstock.state.descriptors import MapStateDescriptor
+from penstock.state.handle import DEFAULT_CACHE_LIMIT
+from penstock.state.map_handle import MapHandle
+from penstock.state.state import BroadcastState, ReadOnlyBroadcastState
+from penstock.state.state_keys import BroadcastKeys
+from penstock.state.store import StateStore
+from penstock.state.value_serializers import serializer_for
+
+
+class _ReadOnlyHandle(ReadOnlyBroadcastState[Any, Any]):
+    def __init__(self, entries: MapHandle) -> None:
+        self._entries = entries
+
+    def get(self, key: Any) -> Any:
+        return self._entries.get(key)
+
+    def contains(self, key: Any) -> bool:
+        return self._entries.contains(key)
+
+    def items(self) -> list[tuple[Any, Any]]:
+        return self._entries.items()
+
+    def keys(self) -> list[Any]:
+        return self._entries.keys()
+
+    def values(self) -> list[Any]:
+        return self._entries.values()
+
+    def is_empty(self) -> bool:
+        return self._entries.is_empty()
+
+    def clear(self) -> None:
+        raise StateError(
+            f"broadcast state '{self._entries.name}' can only be read here: it is changed where the elements of the "
+            "broadcast stream are processed, so that all subtasks see the same"
+        )
+
+
+class _BroadcastHandle(_ReadOnlyHandle, BroadcastState[Any, Any]):
+    def put(self, key: Any, value: Any) -> None:
+        self._entries.put(key, value)
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        self._entries.put_all(dict_value)
+
+    def remove(self, key: Any) -> None:
+        self._entries.remove(key)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+
+class BroadcastStateBackend:
+    """Makes handles of broadcast state."""
+
+    current_key: bytes | None = b""
+    """The same for all entries: broadcast state has no key."""
+
+    def __init__(self, store: StateStore, uid: str) -> None:
+        self._store = store
+        self._uid = uid
+        self._handles: dict[str, MapHandle] = {}
+
+    def get_broadcast_state(self, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+        """State that the elements of the broadcast stream change."""
+        return _BroadcastHandle(self._handle(descriptor))
+
+    def get_read_only_state(self, descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
+        """The same state, to read."""
+        return _ReadOnlyHandle(self._handle(descriptor))
+
+    def flush(self) -> None:
+        """Writes what was set to the store."""
+        for handle in self._handles.values():
+            handle.flush()
+
+    def drop_caches(self) -> None:
+        """Forgets everything that was read from the store or not written to it."""
+        for handle in self._handles.values():
+            handle.drop_caches()
+
+    def _handle(self, descriptor: MapStateDescriptor) -> MapHandle:
+        if not isinstance(descriptor, MapStateDescriptor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise StateError(f"broadcast state takes a MapStateDescriptor, got {descriptor!r}")
+        handle = self._handles.get(descriptor.name)
+        if handle is None:
+            handle = self._handles[descriptor.name] = MapHandle(
+                descriptor.name,
+                self,
+                self._store,
+                BroadcastKeys(self._uid, descriptor.name),
+                DEFAULT_CACHE_LIMIT,
+                serializer_for(descriptor.key_type),
+                serializer_for(descriptor.value_type),
+            )
+        return handle

@@ -1,0 +1,80 @@
+"""A store that keeps its committed entries in a dict: for tests, notebooks and small state."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from penstock.state.overlay import Overlay, merge
+from penstock.state.store import Entry
+
+_NOT_CHANGED = object()
+
+
+class MemoryStore:
+    """`StateStore` in the memory of one process."""
+
+    def __init__(self) -> None:
+        self._committed: dict[bytes, bytes] = {}
+        self._ordered: list[bytes] | None = []
+        self._overlay = Overlay()
+        self._tag: str | None = None
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value, or None."""
+        value = self._overlay.entries.get(key, _NOT_CHANGED)
+        return self._committed.get(key) if value is _NOT_CHANGED else value  # type: ignore[return-value]
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Sets a value in the epoch under way."""
+        self._overlay.entries[key] = value
+
+    def delete(self, key: bytes) -> None:
+        """Removes a key in the epoch under way."""
+        self._overlay.entries[key] = None
+
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The entries with start <= key < end in ascending order."""
+        if self._ordered is None:
+            self._ordered = sorted(self._committed)
+            # New keys go to the end of this dict, so that the next sort finds all others in order.
+            self._committed = {key: self._committed[key] for key in self._ordered}
+        keys = self._ordered[bisect_left(self._ordered, start) : bisect_left(self._ordered, end)]
+        committed = self._committed
+        return merge(((key, committed[key]) for key in keys), self._overlay.between(start, end))
+
+    def changes(self) -> list[Entry]:
+        """What the epoch under way changed, sorted by key."""
+        return self._overlay.sorted_entries()
+
+    def discard_changes(self) -> None:
+        """Forgets what the epoch under way changed."""
+        self._overlay.clear()
+
+    @property
+    def tag(self) -> str | None:
+        """Which state the committed entries are."""
+        return self._tag
+
+    def apply(self, entries: Iterable[Entry], tag: str) -> None:
+        """Makes entries part of the committed ones, and sets the tag."""
+        committed = self._committed
+        size = len(committed)
+        for key, value in entries:
+            if value is not None:
+                committed[key] = value
+            elif committed.pop(key, None) is not None:
+                self._ordered = None
+        if len(committed) != size:
+            self._ordered = None
+        self._tag = tag
+
+    def wipe(self) -> None:
+        """Removes everything, the tag too."""
+        self._committed = {}
+        self._ordered = []
+        self._overlay.clear()
+        self._tag = None
+
+    def close(self) -> None:
+        """Nothing to let go of."""

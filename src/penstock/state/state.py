@@ -1,0 +1,158 @@
+"""What user functions see of state: handles whose methods work on the current key."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    # So that a handle without parameters is one of any type.
+    import typing_extensions  # pyright: ignore[reportMissingModuleSource]
+
+    T = typing_extensions.TypeVar("T", default=Any)
+    K = typing_extensions.TypeVar("K", default=Any)
+    V = typing_extensions.TypeVar("V", default=Any)
+    IN = typing_extensions.TypeVar("IN", default=Any)
+    OUT = typing_extensions.TypeVar("OUT", default=Any)
+else:
+    T = TypeVar("T")
+    K = TypeVar("K")
+    V = TypeVar("V")
+    IN = TypeVar("IN")
+    OUT = TypeVar("OUT")
+
+
+class State(ABC):
+    """State of any kind.
+
+    What a handle returns is the object that it keeps, not a copy. An object that is changed in place and not given
+    back by `update` or `put` may be seen changed as long as it stays in memory, but the change is not saved: after a
+    restart it is gone. Give it back.
+    """
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Removes what is kept for the current key."""
+
+
+class ValueState(State, Generic[T]):
+    """One value."""
+
+    @abstractmethod
+    def value(self) -> T | None:
+        """The value; None when there is none."""
+
+    @abstractmethod
+    def update(self, value: T | None) -> None:
+        """Sets the value; None removes it."""
+
+
+class AppendingState(State, Generic[IN, OUT]):
+    """Something that values are added to."""
+
+    @abstractmethod
+    def get(self) -> OUT | None:
+        """What the added values make."""
+
+    @abstractmethod
+    def add(self, value: IN) -> None:
+        """Adds a value."""
+
+
+class MergingState(AppendingState[IN, OUT]):
+    """Something that values are added to, and two of which can be merged."""
+
+
+class ReducingState(MergingState[T, T]):
+    """All values added, reduced to one."""
+
+
+class AggregatingState(MergingState[IN, OUT]):
+    """An accumulator of all values added; `get` is the aggregate function's result."""
+
+
+class ListState(MergingState[T, Iterable[T]]):
+    """A list."""
+
+    @abstractmethod
+    def get(self) -> Iterable[T]:
+        """The elements, in their order; nothing for an empty list."""
+
+    @abstractmethod
+    def update(self, values: list[T]) -> None:
+        """Replaces all elements."""
+
+    @abstractmethod
+    def add_all(self, values: list[T]) -> None:
+        """Adds elements at the end."""
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.get())
+
+
+class _ReadableMap(State, Generic[K, V]):
+    @abstractmethod
+    def get(self, key: K) -> V | None:
+        """The value of a key; None when there is none."""
+
+    @abstractmethod
+    def contains(self, key: K) -> bool:
+        """Whether there is a value of this key."""
+
+    @abstractmethod
+    def items(self) -> Iterable[tuple[K, V]]:
+        """The keys with their values, always in the same order: that of the encoded keys."""
+
+    @abstractmethod
+    def keys(self) -> Iterable[K]:
+        """The keys, in the order of `items`."""
+
+    @abstractmethod
+    def values(self) -> Iterable[V]:
+        """The values, in the order of `items`."""
+
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether there is no key."""
+
+    def __getitem__(self, key: K) -> V | None:
+        return self.get(key)
+
+    def __contains__(self, key: K) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class _WritableMap(_ReadableMap[K, V]):
+    @abstractmethod
+    def put(self, key: K, value: V) -> None:
+        """Sets the value of a key."""
+
+    @abstractmethod
+    def put_all(self, dict_value: Mapping[K, V]) -> None:
+        """Sets the values of many keys."""
+
+    @abstractmethod
+    def remove(self, key: K) -> None:
+        """Removes a key; nothing happens when there is none."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        self.remove(key)
+
+
+class MapState(_WritableMap[K, V]):
+    """A map. Every entry is read and saved by itself: large maps cost what is used of them."""
+
+
+class ReadOnlyBroadcastState(_ReadableMap[K, V]):
+    """Broadcast state as the elements of the other stream see it. Do not change the values in place."""
+
+
+class BroadcastState(ReadOnlyBroadcastState[K, V], _WritableMap[K, V]):
+    """A map that every subtask has a copy of; broadcast elements must change it in the same way everywhere."""

@@ -1,0 +1,76 @@
+"""Where a piece of state is in its store.
+
+    8 bytes   blake2b of the operator's uid
+    4 bytes   blake2b of the state's name
+    u16       key group; ffff for broadcast state
+    u32       length of the key
+    key, then what the kind of state adds: nothing, the number of a part of a list, the key of a map's entry
+
+Numbers are big-endian: the entries of a key group, and those of a key, lie together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import groupby
+from struct import Struct
+
+from penstock.state.key_groups import key_group, key_groups_of_keys
+from penstock.state.store import StateStore
+
+_PREFIX_BYTES = 12
+_GROUP_AND_LENGTH = Struct(">HI")
+_HEAD_BYTES = _PREFIX_BYTES + _GROUP_AND_LENGTH.size
+_BROADCAST_GROUP = 0xFFFF
+
+
+class StateKeys:
+    """The store keys of one piece of keyed state."""
+
+    def __init__(self, uid: str, name: str, max_parallelism: int) -> None:
+        self.prefix = _digest(uid, 8) + _digest(name, 4)
+        self._max_parallelism = max_parallelism
+
+    def of(self, key: bytes) -> bytes:
+        """The store key of an encoded key."""
+        group = key_group(key, self._max_parallelism)
+        return self.prefix + _GROUP_AND_LENGTH.pack(group, len(key)) + key
+
+    def of_all(self, keys: Sequence[bytes]) -> list[bytes]:
+        """The store keys of many encoded keys."""
+        groups = key_groups_of_keys(keys, self._max_parallelism).tolist()
+        prefix, pack = self.prefix, _GROUP_AND_LENGTH.pack
+        return [prefix + pack(group, len(key)) + key for group, key in zip(groups, keys, strict=True)]
+
+    def stored_keys(self, store: StateStore) -> Iterator[bytes]:
+        """The encoded keys that have something in the store."""
+        entries = store.scan(self.prefix, self.prefix + _BROADCAST_GROUP.to_bytes(2, "big"))
+        return (key for key, _ in groupby(_key_in(store_key) for store_key, _ in entries))
+
+
+class BroadcastKeys(StateKeys):
+    """The store keys of one piece of broadcast state, which has no key."""
+
+    def __init__(self, uid: str, name: str) -> None:
+        super().__init__(uid, name, 1)
+        self._store_key = self.prefix + _GROUP_AND_LENGTH.pack(_BROADCAST_GROUP, 0)
+
+    def of(self, key: bytes) -> bytes:
+        """The one store key."""
+        return self._store_key
+
+
+def end_of_prefix(prefix: bytes) -> bytes:
+    """The end of the range of all keys that start with `prefix`."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes((stripped[-1] + 1,))
+
+
+def _key_in(store_key: bytes) -> bytes:
+    _, length = _GROUP_AND_LENGTH.unpack_from(store_key, _PREFIX_BYTES)
+    return store_key[_HEAD_BYTES : _HEAD_BYTES + length]
+
+
+def _digest(text: str, size: int) -> bytes:
+    return blake2b(text.encode(), digest_size=size).digest()

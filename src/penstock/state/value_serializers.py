@@ -1,0 +1,219 @@
+"""How values of state become bytes: one tag byte (0: None, 1: anything else), then the value by its declared type.
+
+    BYTE, SHORT, INT, LONG   little-endian, in 1, 2, 4, 8 bytes
+    FLOAT, DOUBLE            little-endian IEEE 754, in 4, 8 bytes
+    BOOLEAN                  one byte
+    STRING, CHAR             UTF-8
+    PRIMITIVE_ARRAY(BYTE)    as it is
+    all else                 pickle, protocol 5
+
+Many values in one: u32 length and bytes of each; a pickled list where values are pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from penstock.common.errors import TypeMismatchError
+from penstock.common.typeinfo import BasicType, BasicTypeInfo, PrimitiveArrayTypeInfo, TypeInformation
+
+_NONE = b"\x00"
+_PRESENT = b"\x01"
+_U32 = Struct("<I")
+
+
+class ValueSerializer(ABC):
+    """Bytes of values of one type."""
+
+    expected: type[Any] | None = None
+    """Values of exactly this class are kept as they are, others as `convert` makes them; None: all are kept."""
+
+    def convert(self, value: Any) -> Any:
+        """The value as the type has it. Raises `TypeMismatchError`."""
+        return value
+
+    @abstractmethod
+    def dumps(self, value: Any) -> bytes:
+        """The bytes of a value."""
+
+    @abstractmethod
+    def loads(self, data: bytes) -> Any:
+        """The value again."""
+
+    def dumps_many(self, values: Sequence[Any]) -> bytes:
+        """The bytes of many values."""
+        parts: list[bytes] = []
+        for value in values:
+            data = self.dumps(value)
+            parts += (_U32.pack(len(data)), data)
+        return b"".join(parts)
+
+    def loads_many(self, data: bytes) -> list[Any]:
+        """Many values again."""
+        values: list[Any] = []
+        at = 0
+        while at < len(data):
+            start = at + 4
+            at = start + _U32.unpack_from(data, at)[0]
+            values.append(self.loads(data[start:at]))
+        return values
+
+
+class _Number(ValueSerializer):
+    def __init__(self, type_info: TypeInformation, code: str) -> None:
+        self._type_info = type_info
+        self._struct = Struct(f"<B{code}")
+
+    def dumps(self, value: Any) -> bytes:
+        if value is None:
+            return _NONE
+        try:
+            return self._struct.pack(1, value)
+        except struct.error as error:
+            raise TypeMismatchError(f"{value!r} does not fit into {self._type_info!r}") from error
+
+    def loads(self, data: bytes) -> Any:
+        return self._struct.unpack(data)[1] if data[0] else None
+
+
+class _Integer(_Number):
+    expected = int
+
+    def convert(self, value: Any) -> Any:
+        if value is None or isinstance(value, int | np.integer):
+            return None if value is None else int(value)
+        raise _mismatch(value, self._type_info, "an int")
+
+
+class _Double(_Number):
+    expected = float
+
+    def convert(self, value: Any) -> Any:
+        if value is None or isinstance(value, float | int | np.floating | np.integer):
+            return None if value is None else float(value)
+        raise _mismatch(value, self._type_info, "a float")
+
+
+class _Inexact:
+    """The class of no value: everything is converted."""
+
+
+class _Float(_Double):
+    """32 bits: what is kept is rounded when it is set, so that a restart does not change it."""
+
+    expected = _Inexact
+
+    def convert(self, value: Any) -> Any:
+        value = super().convert(value)
+        if value is None:
+            return None
+        try:
+            return self._struct.unpack(self._struct.pack(1, value))[1]
+        except OverflowError as error:
+            raise TypeMismatchError(f"{value!r} does not fit into {self._type_info!r}") from error
+
+
+class _Boolean(_Number):
+    expected = bool
+
+    def convert(self, value: Any) -> Any:
+        if value is None or isinstance(value, np.bool_):
+            return None if value is None else bool(value)
+        raise _mismatch(value, self._type_info, "a bool")
+
+
+class _Text(ValueSerializer):
+    expected = str
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type_info = type_info
+
+    def convert(self, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return None if value is None else str(value)
+        raise _mismatch(value, self._type_info, "a str")
+
+    def dumps(self, value: Any) -> bytes:
+        return _NONE if value is None else _PRESENT + value.encode("utf-8", "surrogatepass")
+
+    def loads(self, data: bytes) -> Any:
+        return data[1:].decode("utf-8", "surrogatepass") if data[0] else None
+
+
+class _Bytes(ValueSerializer):
+    expected = bytes
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type_info = type_info
+
+    def convert(self, value: Any) -> Any:
+        if value is None or isinstance(value, bytes | bytearray | memoryview):
+            return None if value is None else bytes(value)
+        raise _mismatch(value, self._type_info, "bytes")
+
+    def dumps(self, value: Any) -> bytes:
+        return _NONE if value is None else _PRESENT + value
+
+    def loads(self, data: bytes) -> Any:
+        return data[1:] if data[0] else None
+
+
+class _Pickle(ValueSerializer):
+    def dumps(self, value: Any) -> bytes:
+        return _NONE if value is None else _PRESENT + _pickled(value)
+
+    def loads(self, data: bytes) -> Any:
+        return pickle.loads(memoryview(data)[1:]) if data[0] else None
+
+    def dumps_many(self, values: Sequence[Any]) -> bytes:
+        return _pickled(list(values))
+
+    def loads_many(self, data: bytes) -> list[Any]:
+        return pickle.loads(data)
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        # Classes and functions that cannot be imported by their name go by value.
+        return cloudpickle.dumps(value, protocol=5)
+
+
+def _mismatch(value: Any, type_info: TypeInformation, expected: str) -> TypeMismatchError:
+    return TypeMismatchError(
+        f"{value!r} of class {type(value).__qualname__} is not {expected}, as the declared type {type_info!r} needs"
+    )
+
+
+_PICKLE = _Pickle()
+_INTEGER_CODES = {BasicType.BYTE: "b", BasicType.SHORT: "h", BasicType.INT: "i", BasicType.LONG: "q"}
+
+
+def serializer_for(type_info: TypeInformation | None) -> ValueSerializer:  # noqa: PLR0911 (a table)
+    """The serializer of a declared type; None: of any Python object."""
+    if isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes:
+        return _Bytes(type_info)
+    if not isinstance(type_info, BasicTypeInfo):
+        return _PICKLE
+    match type_info.basic_type:
+        case BasicType.BYTE | BasicType.SHORT | BasicType.INT | BasicType.LONG as basic:
+            return _Integer(type_info, _INTEGER_CODES[basic])
+        case BasicType.DOUBLE:
+            return _Double(type_info, "d")
+        case BasicType.FLOAT:
+            return _Float(type_info, "f")
+        case BasicType.BOOLEAN:
+            return _Boolean(type_info, "?")
+        case BasicType.STRING | BasicType.CHAR:
+            return _Text(type_info)
+        case _:
+            return _PICKLE

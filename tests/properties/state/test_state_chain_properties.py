@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.state.lmdb_store import LmdbStore
+from penstock.state.memory import MemoryStore
+from penstock.state.state_files import bring_to, live_files, write_delta, write_snapshot
+from penstock.state.storage import LocalCheckpointStorage
+
+keys = st.binary(min_size=1, max_size=1).map(lambda b: bytes([b[0] % 5]))
+changes = st.dictionaries(keys, st.none() | st.binary(max_size=2), max_size=4)
+# An epoch: which earlier state it starts from (a restore goes back), what it changes, whether a snapshot follows.
+epochs = st.lists(st.tuples(st.integers(0, 100), changes, st.booleans()), min_size=1, max_size=12)
+visits = st.lists(st.tuples(st.integers(0, 100), st.booleans()), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(epochs, visits)
+def test_any_history_of_deltas_and_snapshots_leads_to_any_of_its_states(
+    history: list[tuple[int, dict[bytes, bytes | None], bool]], visited: list[tuple[int, bool]]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory, patch("os.fsync"):
+        storage = LocalCheckpointStorage(f"{directory}/checkpoint")
+        states: list[tuple[str | None, dict[bytes, bytes]]] = [(None, {})]
+        for epoch, (origin, changed, with_snapshot) in enumerate(history):
+            head, content = states[origin % len(states)]
+            content = {k: v for k, v in (content | changed).items() if v is not None}
+            prefix = f"state/1/{epoch}-1-0"
+            head = write_delta(storage, prefix, sorted(changed.items()), head, (1, epoch))
+            states.append((head, content))
+            if with_snapshot:
+                store = MemoryStore()
+                bring_to(store, head, storage)
+                states.append((write_snapshot(storage, store, head, prefix), content))
+        store = LmdbStore(Path(directory) / "store")
+        for number, alone in visited:
+            head, content = states[number % len(states)]
+            bring_to(store, head, storage)
+            assert store.tag == head
+            assert dict(store.scan(b"", b"\xff")) == content
+            if alone and head is not None:
+                keep = live_files(storage, [head])
+                copy = LocalCheckpointStorage(f"{directory}/copy-{number}")
+                for path in keep:
+                    copy.put_if_absent(path, storage.read(path))
+                fresh = MemoryStore()
+                bring_to(fresh, head, copy)
+                assert dict(fresh.scan(b"", b"\xff")) == content
+        store.close()
