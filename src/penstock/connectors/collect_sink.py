@@ -1,0 +1,83 @@
+"""Hands records to the program that runs the job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.common.batch import Batch, RecordCodec
+from penstock.common.codecs import codec_for
+from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.sink import (
+    Committer,
+    CommitterContext,
+    DeliveryGuarantee,
+    EpochId,
+    Sink,
+    SinkWriter,
+    SinkWriterContext,
+    Token,
+)
+from penstock.connectors.staged_records import pack_records, unpack_records
+from penstock.state.storage import CheckpointStorage
+
+Consumer = Callable[[list[Any]], object]
+
+
+class CollectSink(Sink):
+    """Calls `consumer` on the driver with lists of records, epoch by epoch and in the order of the subtasks.
+
+    Each epoch is handed over once in a run of the program; after a crash the newest one comes again in the new run.
+    """
+
+    def __init__(self, consumer: Consumer, type_info: TypeInformation | None = None) -> None:
+        self._consumer: Consumer | None = consumer
+        self._type_info = type_info
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The consumer stays with the driver: queues and locks cannot travel, and tasks do not need it.
+        return {**self.__dict__, "_consumer": None}
+
+    @property
+    def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
+        return DeliveryGuarantee.AT_LEAST_ONCE
+
+    def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
+        return _CollectWriter(context)
+
+    def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
+        assert self._consumer is not None, "committers are made on the driver"
+        return _CollectCommitter(self._consumer, codec_for(self._type_info), context.storage)
+
+    def describe(self) -> str:  # noqa: D102
+        return "collect, at least once"
+
+
+class _CollectWriter(SinkWriter):
+    def __init__(self, context: SinkWriterContext) -> None:
+        self._context = context
+        self._tokens: list[Token] = []
+
+    def write(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        path = self._context.storage.write_staged(self._context.staging, pack_records(batch))
+        self._tokens.append({"subtask": self._context.subtask, "part": len(self._tokens), "path": path})
+
+    def prepare_commit(self) -> list[Token]:
+        return self._tokens
+
+
+class _CollectCommitter(Committer):
+    def __init__(self, consumer: Consumer, codec: RecordCodec, storage: CheckpointStorage) -> None:
+        self._consumer = consumer
+        self._codec = codec
+        self._storage = storage
+        self._handed_over: EpochId | None = None
+
+    def commit(self, epoch: EpochId, tokens: Sequence[Token]) -> None:
+        if self._handed_over is not None and epoch <= self._handed_over:
+            return
+        for token in sorted(tokens, key=lambda token: (token["subtask"], token["part"])):
+            self._consumer(unpack_records(self._storage.read_verified(token["path"]), self._codec))
+        self._handed_over = epoch

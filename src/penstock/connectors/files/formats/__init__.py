@@ -1,0 +1,1 @@
+"""How the records of a file are read: one format a module."""

@@ -1,0 +1,36 @@
+"""The contract of a file format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+from penstock.common.batch import Batch
+from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.files.chunk import FileChunk
+
+
+class FileFormat(ABC):
+    """Reads the records of chunks of files. Instances are pickled to the tasks."""
+
+    @property
+    @abstractmethod
+    def produced_type(self) -> TypeInformation:
+        """The type of the records."""
+
+    @property
+    @abstractmethod
+    def is_splittable(self) -> bool:
+        """Whether a file may be cut into byte ranges that are read apart."""
+
+    @abstractmethod
+    def read(self, chunk: FileChunk) -> Iterator[Batch]:
+        """The records that belong to the chunk, in their order; raises `SourceError` for what it cannot read."""
+
+    @abstractmethod
+    def bytes_per_record(self, path: str) -> float | None:
+        """An estimate from a look at the file; None when it has no records or nothing can be told."""
+
+    def for_files(self, paths: Sequence[str]) -> FileFormat:
+        """The format for these files: itself, or one that has learnt their schema. Called where the source is made."""
+        return self

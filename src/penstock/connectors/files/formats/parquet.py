@@ -1,0 +1,93 @@
+"""Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from penstock.common.batch import Batch
+from penstock.common.codecs import codec_for
+from penstock.common.errors import ConfigurationError, SourceError
+from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.connectors.arrow_columns import columns_of, require_columns
+from penstock.connectors.arrow_types import type_of_schema
+from penstock.connectors.batches import MAX_BATCH_RECORDS, batches_of_columns
+from penstock.connectors.files.chunk import FileChunk
+from penstock.connectors.files.formats.file_format import FileFormat
+
+
+class ParquetFormat(FileFormat):
+    """The rows of Parquet files. Without a type, the schema of the first file is the type of all.
+
+    With a type its fields are matched to the columns by name; other columns are not read.
+    """
+
+    def __init__(self, type_info: TypeInformation | None = None) -> None:
+        if type_info is not None and not isinstance(type_info, CompositeTypeInfo):
+            raise ConfigurationError(
+                f"Parquet is read as a type with fields (Types.ROW_NAMED, a dataclass, a NamedTuple), got {type_info!r}"
+            )
+        self._type_info = type_info
+
+    @property
+    def produced_type(self) -> TypeInformation:  # noqa: D102
+        if self._type_info is None:
+            raise ConfigurationError("the type of these Parquet files is not known yet: pass type_info")
+        return self._type_info
+
+    @property
+    def is_splittable(self) -> bool:  # noqa: D102
+        return True
+
+    def bytes_per_record(self, path: str) -> float | None:  # noqa: D102
+        try:
+            metadata = pyarrow.parquet.read_metadata(path)
+        except (OSError, pa.ArrowException):
+            return None
+        size = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+        return size / metadata.num_rows if metadata.num_rows else None
+
+    def for_files(self, paths: Sequence[str]) -> FileFormat:  # noqa: D102
+        if self._type_info is not None:
+            return self
+        if not paths:
+            raise ConfigurationError("Parquet without files has no schema: pass type_info, or put a file there first")
+        try:
+            schema = pyarrow.parquet.read_schema(paths[0])
+        except (OSError, pa.ArrowException) as problem:
+            raise SourceError(f"{paths[0]}: cannot be read as Parquet: {problem}") from problem
+        return ParquetFormat(type_of_schema(schema))
+
+    def read(self, chunk: FileChunk) -> Iterator[Batch]:
+        """The row groups whose middle lies in the chunk: each is in one chunk, however the file is cut."""
+        codec = codec_for(self.produced_type)
+        assert codec.schema is not None
+        with chunk.opened() as raw:
+            try:
+                # Spark's timestamps are INT96; as nanoseconds, Arrow's default, the year 9999 would overflow.
+                file = pyarrow.parquet.ParquetFile(pa.PythonFile(raw, "r"), coerce_int96_timestamp_unit="us")
+                groups = [
+                    index
+                    for index in range(file.metadata.num_row_groups)
+                    if chunk.start <= _middle(file.metadata.row_group(index)) < chunk.end
+                ]
+                require_columns(codec.schema, file.schema_arrow)
+                for batch in file.iter_batches(
+                    batch_size=MAX_BATCH_RECORDS, row_groups=groups, columns=codec.schema.names, use_threads=False
+                ):
+                    yield from batches_of_columns(codec, columns_of(batch, codec.schema))
+            except SourceError as problem:
+                raise SourceError(f"{chunk.path}: {problem}") from problem
+            except pa.ArrowException as problem:
+                raise SourceError(f"{chunk.path}: cannot be read as Parquet: {problem}") from problem
+
+
+def _middle(group: pyarrow.parquet.RowGroupMetaData) -> int:
+    columns = [group.column(index) for index in range(group.num_columns)]
+    start = min(
+        column.data_page_offset if column.dictionary_page_offset is None else column.dictionary_page_offset
+        for column in columns
+    )
+    return start + sum(column.total_compressed_size for column in columns) // 2

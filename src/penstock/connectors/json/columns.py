@@ -1,0 +1,192 @@
+"""Many JSON objects as Arrow columns of a declared type."""
+
+from __future__ import annotations
+
+import decimal
+import json
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+
+from penstock.common.errors import ConfigurationError
+from penstock.common.typeinfo import (
+    BasicType,
+    BasicTypeInfo,
+    CollectionTypeInfo,
+    CompositeTypeInfo,
+    DateTypeInfo,
+    PrimitiveArrayTypeInfo,
+    TimestampTypeInfo,
+    TypeInformation,
+)
+from penstock.connectors.json.field_readers import field_reader
+
+_NEWLINE = ord("\n")
+_OPENING_BRACE = ord("{")
+_ARROW_READS = frozenset(
+    {
+        BasicType.STRING,
+        BasicType.BOOLEAN,
+        BasicType.BYTE,
+        BasicType.SHORT,
+        BasicType.INT,
+        BasicType.LONG,
+        BasicType.FLOAT,
+        BasicType.DOUBLE,
+    }
+)
+
+
+class JsonError(ValueError):
+    """One document is no JSON object of the declared type: `index` is its place among those given."""
+
+    def __init__(self, index: int, document: bytes, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+        self.document = document
+        self.reason = reason
+
+    def shown(self) -> str:
+        """The document as a message shows it."""
+        text = self.document.decode("utf-8", "replace").strip()
+        return text if len(text) <= 300 else text[:300] + "..."
+
+
+class JsonColumns:
+    """Parses JSON objects into columns: fields that are missing are null, fields of other names are ignored.
+
+    Arrow's parser takes a whole block at once. A block that it does not take (one broken object is enough), or a type
+    that it does not know, is parsed object by object in Python, with the same meaning and with errors that name the
+    object and the reason.
+    """
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        if not isinstance(type_info, CompositeTypeInfo):
+            raise ConfigurationError(
+                f"JSON objects are read as a type with named fields (Types.ROW_NAMED, a dataclass, a NamedTuple), "
+                f"got {type_info!r}"
+            )
+        self._names = type_info.get_field_names()
+        self._schema = pa.schema(type_info.arrow_fields())
+        self._read_object = field_reader(type_info)
+        types = type_info.get_field_types()
+        self._parse_options: pyarrow.json.ParseOptions | None = None
+        if all(_arrow_reads(each) or isinstance(each, DateTypeInfo) for each in types):
+            # Arrow's parser takes dates for numbers: they come as text and are cast.
+            self._parse_options = pyarrow.json.ParseOptions(
+                explicit_schema=pa.schema(
+                    [
+                        pa.field(field.name, field.type if _arrow_reads(each) else pa.string())
+                        for field, each in zip(self._schema, types, strict=True)
+                    ]
+                ),
+                unexpected_field_behavior="ignore",
+            )
+
+    def of_lines(self, data: bytes) -> tuple[list[pa.Array], int]:
+        """The objects of a block of whole lines, and how many there are; empty lines are skipped.
+
+        The index in a `JsonError` counts all lines, the empty ones too.
+        """
+        lines = _count_of_object_lines(data)
+        if lines is not None:
+            columns = self._parsed_by_arrow(data, lines)
+            if columns is not None:
+                return columns, lines
+        numbered = [(index, line) for index, line in enumerate(data.split(b"\n")) if line.strip()]
+        return self._parsed_by_python(numbered), len(numbered)
+
+    def of_documents(self, documents: Sequence[bytes]) -> list[pa.Array]:
+        """The objects of a list of JSON documents."""
+        if all(documents) and set(map(itemgetter(0), documents)) == {_OPENING_BRACE}:
+            columns = self._parsed_by_arrow(b"\n".join(documents), len(documents))
+            if columns is not None:
+                return columns
+        return self._parsed_by_python(list(enumerate(documents)))
+
+    def _parsed_by_arrow(self, data: bytes, objects: int) -> list[pa.Array] | None:
+        """None when Arrow cannot parse it, or sees another number of objects than there should be."""
+        if self._parse_options is None or not objects:
+            return None
+        try:
+            table = pyarrow.json.read_json(
+                pa.BufferReader(data),
+                # One block: an object may be as long as it is.
+                read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+                parse_options=self._parse_options,
+            )
+            if table.num_rows != objects:
+                return None
+            columns: list[pa.Array] = []
+            for field in self._schema:
+                column = table.column(field.name)
+                column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                columns.append(column if column.type.equals(field.type) else column.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        return columns
+
+    def _parsed_by_python(self, documents: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
+        columns: list[list[Any]] = [[] for _ in self._names]
+        fields = list(zip(self._names, columns, strict=True))
+        for index, document in documents:
+            try:
+                stored = self._read_object(json.loads(document, parse_float=_exact_float))
+            except ValueError as problem:
+                raise JsonError(index, document, _reason(problem)) from None
+            for name, column in fields:
+                column.append(stored[name])
+        return [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+
+
+def _exact_float(text: str) -> decimal.Decimal:
+    return decimal.Decimal(text)
+
+
+def _reason(problem: ValueError) -> str:
+    if isinstance(problem, json.JSONDecodeError):
+        return f"no valid JSON: {problem.msg} at character {problem.pos}"
+    if isinstance(problem, UnicodeDecodeError):
+        return f"no valid UTF-8: {problem.reason} at byte {problem.start}"
+    return str(problem)
+
+
+def _count_of_object_lines(data: bytes) -> int | None:
+    """How many lines are not empty; None when one of them does not begin with a brace.
+
+    Arrow's parser must not see those: it takes `null` for an object, and crashes when that comes first.
+    """
+    content = np.frombuffer(data, np.uint8)
+    starts = np.flatnonzero(content == _NEWLINE) + 1
+    if len(starts) and starts[-1] == len(content):
+        starts = starts[:-1]
+    first_bytes = content[starts]
+    others = starts[first_bytes != _OPENING_BRACE].tolist()
+    lines = len(starts)
+    if len(content):
+        lines += 1
+        if content[0] != _OPENING_BRACE:
+            others.append(0)
+    for start in others:
+        end = data.find(b"\n", start)
+        line = data[start : len(data) if end < 0 else end].strip()
+        if line and not line.startswith(b"{"):
+            return None
+        lines -= not line
+    return lines
+
+
+def _arrow_reads(type_info: TypeInformation) -> bool:
+    """Whether Arrow's JSON parser gives values of this type the meaning that we give them."""
+    if isinstance(type_info, BasicTypeInfo):
+        return type_info.basic_type in _ARROW_READS
+    if isinstance(type_info, CollectionTypeInfo):
+        is_bytes = isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes
+        return not is_bytes and _arrow_reads(type_info.element_type)
+    if isinstance(type_info, CompositeTypeInfo):
+        return all(map(_arrow_reads, type_info.get_field_types()))
+    return isinstance(type_info, TimestampTypeInfo)

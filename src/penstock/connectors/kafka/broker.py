@@ -1,0 +1,143 @@
+"""What the driver asks the brokers: partitions and offsets."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.common.errors import SourceError
+from penstock.connectors.kafka.client import confluent_kafka, confluent_kafka_admin
+from penstock.connectors.kafka.offsets import KafkaTopicPartition, Offsets
+from penstock.connectors.kafka.properties import KafkaProperties
+
+_TIMEOUT_SECONDS = 10
+_PAUSE_SECONDS = 0.2
+
+
+class KafkaBroker:
+    """A connection for questions; it reads no records.
+
+    A broker that restarts is waited for, as long as readers wait for records.
+    """
+
+    def __init__(self, properties: KafkaProperties) -> None:
+        self._properties = properties
+        self._kafka = confluent_kafka()
+        self._admin_module = confluent_kafka_admin()
+        self._admin = self._connect()
+        levels = self._kafka.IsolationLevel
+        committed = properties.isolation_level == "read_committed"
+        self._isolation = levels.READ_COMMITTED if committed else levels.READ_UNCOMMITTED
+        self._group_consumer: Any = None
+
+    def partitions_of(self, topics: list[str]) -> list[KafkaTopicPartition]:
+        """All partitions of some topics; raises when one does not exist."""
+        found: list[KafkaTopicPartition] = []
+        known = self._topics()
+        missing = [topic for topic in topics if topic not in known]
+        if missing:
+            raise SourceError(
+                f"Kafka at {self._properties.bootstrap_servers} has no topic {', '.join(missing)}: create it, or use "
+                "set_topic_pattern to wait for topics to come"
+            )
+        for topic in topics:
+            found += known[topic]
+        return found
+
+    def partitions_matching(self, pattern: str) -> list[KafkaTopicPartition]:
+        """All partitions of the topics whose whole name matches a regular expression."""
+        matches = re.compile(pattern).fullmatch
+        return [each for topic, partitions in sorted(self._topics().items()) if matches(topic) for each in partitions]
+
+    def earliest(self, partitions: list[KafkaTopicPartition]) -> Offsets:
+        """The first offset that is still there."""
+        return self._offsets(partitions, self._admin_module.OffsetSpec.earliest())
+
+    def latest(self, partitions: list[KafkaTopicPartition]) -> Offsets:
+        """The offset of the next record; with read_committed, of the first open transaction."""
+        return self._offsets(partitions, self._admin_module.OffsetSpec.latest())
+
+    def at_timestamp(self, partitions: list[KafkaTopicPartition], timestamp: int) -> Offsets:
+        """The offset of the first record with this timestamp or a later one; the latest where there is none."""
+        offsets = self._offsets(partitions, self._admin_module.OffsetSpec.for_timestamp(timestamp))
+        beyond = [each for each, offset in offsets.items() if offset < 0]
+        return {**offsets, **self.latest(beyond)} if beyond else offsets
+
+    def committed(self, partitions: list[KafkaTopicPartition]) -> Offsets:
+        """What the consumer group has committed; partitions without are left out."""
+        asked = [self._kafka.TopicPartition(*each) for each in partitions]
+        answered = self._explained(lambda: self._group().committed(asked, timeout=_TIMEOUT_SECONDS))
+        return {KafkaTopicPartition(each.topic, each.partition): each.offset for each in answered if each.offset >= 0}
+
+    def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
+        """Commits offsets for the group, for other people to look at; does not wait."""
+        marks = [self._kafka.TopicPartition(*each, offset) for each, offset in offsets.items()]
+        self._explained(lambda: self._group().commit(offsets=marks, asynchronous=True))
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        if self._group_consumer is not None:
+            self._group_consumer.close()
+
+    def _connect(self) -> Any:
+        return self._admin_module.AdminClient(self._properties.admin_configuration())
+
+    def _group(self) -> Any:
+        if self._group_consumer is None:
+            self._group_consumer = self._kafka.Consumer(self._properties.consumer_configuration())
+        return self._group_consumer
+
+    def _topics(self) -> dict[str, list[KafkaTopicPartition]]:
+        metadata = self._explained(lambda: self._admin.list_topics(timeout=_TIMEOUT_SECONDS))
+        return {
+            name: [KafkaTopicPartition(name, number) for number in sorted(topic.partitions)]
+            for name, topic in metadata.topics.items()
+            if topic.error is None
+        }
+
+    def _offsets(self, partitions: list[KafkaTopicPartition], wanted: Any) -> Offsets:
+        if not partitions:
+            return {}
+        asked = {self._kafka.TopicPartition(*each): wanted for each in partitions}
+
+        def ask() -> Offsets:
+            futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=_TIMEOUT_SECONDS)
+            return {
+                KafkaTopicPartition(each.topic, each.partition): future.result(_TIMEOUT_SECONDS + 1).offset
+                for each, future in futures.items()
+            }
+
+        return self._explained(ask)
+
+    def _explained(self, ask: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + self._properties.read_timeout_ms / 1000
+        while True:
+            try:
+                return ask()
+            except (self._kafka.KafkaException, TimeoutError) as problem:
+                if time.monotonic() > deadline or self._is_for_good(problem):
+                    raise SourceError(
+                        f"Kafka at {self._properties.bootstrap_servers} does not answer as it should: {problem}"
+                    ) from problem
+            time.sleep(_PAUSE_SECONDS)
+            # A client that knew the leader of before asks it for ever: a restarted broker answers FENCED_LEADER_EPOCH.
+            self._admin = self._connect()
+
+    def _is_for_good(self, problem: Exception) -> bool:
+        """Whether waiting cannot help. All else may pass: a broker that restarts causes errors of many kinds."""
+        if isinstance(problem, TimeoutError):
+            return False
+        codes = self._kafka.KafkaError
+        return problem.args[0].code() in (
+            codes._AUTHENTICATION,
+            codes._INVALID_ARG,
+            codes._SSL,
+            codes._UNSUPPORTED_FEATURE,
+            codes.CLUSTER_AUTHORIZATION_FAILED,
+            codes.GROUP_AUTHORIZATION_FAILED,
+            codes.SASL_AUTHENTICATION_FAILED,
+            codes.TOPIC_AUTHORIZATION_FAILED,
+            codes.UNSUPPORTED_VERSION,
+        )

@@ -1,0 +1,154 @@
+"""Reads offsets of partitions in a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.common.batch import Batch
+from penstock.common.errors import SourceError
+from penstock.connectors.batches import MAX_BATCH_RECORDS
+from penstock.connectors.deserialization import DeserializationError, DeserializationSchema
+from penstock.connectors.kafka.client import confluent_kafka
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.source import EpochBudget, SplitRead, SplitReader
+
+_MAX_BATCH_BYTES = 8 << 20
+_MAX_DRAIN = 10_000
+_PATIENCE_SECONDS = 1.0
+
+
+class KafkaReader(SplitReader):
+    """One consumer, kept between epochs: when a read goes on where the last one ended, nothing is asked again."""
+
+    def __init__(self, properties: KafkaProperties, deserializer: DeserializationSchema) -> None:
+        self._properties = properties
+        self._deserializer = deserializer
+        self._kafka = confluent_kafka()
+        self._consumer: Any = None
+        self._last_problem = ""
+        self._is_at: tuple[str, int, int] | None = None
+        """Topic, partition and offset that the consumer goes on with; None when that is not known."""
+        self._ahead: list[Any] = []
+        """Messages that came in with the last ones of a read but belong to the next."""
+
+    def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
+        """The records with start <= offset < end."""
+        assert read.end is not None
+        topic: str = read.descriptor["topic"]
+        partition: int = read.descriptor["partition"]
+        self._move_to(topic, partition, read.start)
+        records = 0
+        size = 0
+        for messages in self._until(read.end, topic, partition, read.start):
+            records += len(messages)
+            size += sum(map(len, messages))
+            yield self._deserialized(messages)
+        self._is_at = (topic, partition, read.end)
+        self.position = {"offset": read.end, "records": records, "bytes": size}
+        self.finished = read.finishes
+
+    def close(self) -> None:
+        """Lets go of the consumer."""
+        self._is_at = None
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _move_to(self, topic: str, partition: int, offset: int) -> None:
+        if self._consumer is None:
+            configuration = {**self._properties.consumer_configuration(), "error_cb": self._note_problem}
+            self._consumer = self._kafka.Consumer(configuration)
+        if self._is_at != (topic, partition, offset):
+            self._ahead = []
+            self._consumer.assign([self._kafka.TopicPartition(topic, partition, offset)])
+        # Not known again until the read has ended well.
+        self._is_at = None
+
+    def _until(self, end: int, topic: str, partition: int, offset: int) -> Iterator[list[Any]]:
+        """Messages in batches. Offsets may have gaps: control records, aborted transactions, compaction."""
+        collected: list[Any] = []
+        size = 0
+        deadline = self._deadline()
+        while offset < end:
+            arrived = self._arrived(end - offset)
+            if arrived:
+                deadline = self._deadline()
+            elif time.monotonic() > deadline:
+                raise self._stuck(topic, partition, offset, end)
+            records = arrived
+            if any(error is not None for error in map(self._kafka.Message.error, arrived)):
+                events = [message for message in arrived if message.error() is not None]
+                records = [message for message in arrived if message.error() is None]
+                ends = [event.offset() for event in events if self._is_end(event, topic, partition, offset)]
+                if max(ends, default=-1) >= end:
+                    offset = end
+            if records:
+                if records[-1].offset() >= end:
+                    self._ahead = [message for message in records if message.offset() >= end]
+                    records = [message for message in records if message.offset() < end]
+                    offset = end
+                else:
+                    offset = max(offset, records[-1].offset() + 1)
+            if len(collected) + len(records) > MAX_BATCH_RECORDS or size >= _MAX_BATCH_BYTES:
+                if collected:
+                    yield collected
+                collected, size = [], 0
+            collected += records
+            size += sum(map(len, records))
+        if collected:
+            yield collected
+
+    def _arrived(self, wanted: int) -> list[Any]:
+        """Waits for one message and takes with it what has arrived already: no waiting for a full batch."""
+        if self._ahead:
+            arrived, self._ahead = self._ahead, []
+            return arrived
+        first = self._consumer.poll(_PATIENCE_SECONDS)
+        if first is None:
+            return []
+        more = min(wanted - 1, _MAX_DRAIN)
+        return [first, *self._consumer.consume(more, 0)] if more > 0 else [first]
+
+    def _is_end(self, message: Any, topic: str, partition: int, offset: int) -> bool:
+        """True for the message that says the partition's end is reached; raises for all that are errors."""
+        error = message.error()
+        if error.code() == self._kafka.KafkaError._PARTITION_EOF:
+            return True
+        where = f"Kafka topic {topic}, partition {partition}, offset {offset} at {self._properties.bootstrap_servers}"
+        if error.code() in (self._kafka.KafkaError._AUTO_OFFSET_RESET, self._kafka.KafkaError.OFFSET_OUT_OF_RANGE):
+            raise SourceError(
+                f"{where}: these records do not exist any more; Kafka deleted them before the job had read them. "
+                "To go on without them set the property auto.offset.reset to earliest (or latest)"
+            )
+        raise SourceError(f"{where}: {error.str()}")
+
+    def _deserialized(self, messages: list[Any]) -> Batch:
+        # Called as functions of the class, by map: no Python per message.
+        values: list[bytes | None] = list(map(self._kafka.Message.value, messages))
+        stamps = map(self._kafka.Message.timestamp, messages)
+        timestamps: list[int | None] = [timestamp if kind else None for kind, timestamp in stamps]
+        try:
+            return self._deserializer.to_batch(values, timestamps)
+        except DeserializationError as problem:
+            message = messages[problem.index]
+            shown = repr(message.value())
+            raise SourceError(
+                f"Kafka topic {message.topic()}, partition {message.partition()}, offset {message.offset()}: the "
+                f"record cannot be deserialized: {problem.reason}\n"
+                f"  value: {shown if len(shown) <= 300 else shown[:300] + '...'}"
+            ) from problem.__cause__  # what the user's own function raised
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._properties.read_timeout_ms / 1000
+
+    def _note_problem(self, error: Any) -> None:
+        self._last_problem = f" ({error.str()})"
+
+    def _stuck(self, topic: str, partition: int, offset: int, end: int) -> SourceError:
+        return SourceError(
+            f"Kafka topic {topic}, partition {partition}, offset {offset} at {self._properties.bootstrap_servers}: "
+            f"nothing came for {self._properties.read_timeout_ms / 1000:g} s, though records up to offset {end - 1} "
+            f"should be there{self._last_problem}. The property penstock.read.timeout.ms sets how long to wait"
+        )

@@ -1,0 +1,95 @@
+"""Prints records where the program runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from penstock.common.batch import Batch
+from penstock.connectors.print_text import record_text
+from penstock.connectors.sink import (
+    Committer,
+    CommitterContext,
+    DeliveryGuarantee,
+    EpochId,
+    Sink,
+    SinkWriter,
+    SinkWriterContext,
+    Token,
+)
+from penstock.state.storage import CheckpointStorage
+
+_STAGED_CHARACTERS = 1 << 20
+
+
+class PrintSink(Sink):
+    """Prints records to the driver's standard output when their epoch is committed, in the order of the subtasks.
+
+    Lines look as in Flink: `identifier:2> value`; the number of the subtask, counted from 1, only where there are
+    several. Records of a type that the program declared look as in Flink too, others as in Python. After a crash the
+    newest epoch may be printed again: at least once.
+    """
+
+    def __init__(self, sink_identifier: str | None = None, *, type_is_declared: bool = True) -> None:
+        self._identifier = sink_identifier or ""
+        self._type_is_declared = type_is_declared
+
+    @property
+    def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
+        return DeliveryGuarantee.AT_LEAST_ONCE
+
+    def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
+        number = str(context.subtask + 1) if context.parallelism > 1 else ""
+        prefix = ":".join(filter(None, (self._identifier, number)))
+        return _PrintWriter(f"{prefix}> " if prefix else "", context, type_is_declared=self._type_is_declared)
+
+    def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
+        return _PrintCommitter(context.storage)
+
+    def describe(self) -> str:  # noqa: D102
+        return "print, at least once"
+
+
+class _PrintWriter(SinkWriter):
+    def __init__(self, prefix: str, context: SinkWriterContext, *, type_is_declared: bool) -> None:
+        self._prefix = prefix
+        self._type_is_declared = type_is_declared
+        self._context = context
+        self._lines: list[str] = []
+        self._characters = 0
+        self._tokens: list[Token] = []
+
+    def write(self, batch: Batch) -> None:
+        text = record_text if self._type_is_declared and batch.codec.schema is not None else str
+        for value in batch.values:
+            line = f"{self._prefix}{text(value)}\n"
+            self._lines.append(line)
+            self._characters += len(line)
+            if self._characters >= _STAGED_CHARACTERS:
+                self._stage()
+
+    def prepare_commit(self) -> list[Token]:
+        self._stage()
+        return self._tokens
+
+    def _stage(self) -> None:
+        if not self._lines:
+            return
+        path = self._context.storage.write_staged(self._context.staging, "".join(self._lines).encode())
+        self._tokens.append({"subtask": self._context.subtask, "part": len(self._tokens), "path": path})
+        self._lines = []
+        self._characters = 0
+
+
+class _PrintCommitter(Committer):
+    def __init__(self, storage: CheckpointStorage) -> None:
+        self._storage = storage
+        self._printed: EpochId | None = None
+
+    def commit(self, epoch: EpochId, tokens: Sequence[Token]) -> None:
+        if self._printed is not None and epoch <= self._printed:
+            return
+        for token in sorted(tokens, key=lambda token: (token["subtask"], token["part"])):
+            sys.stdout.write(self._storage.read_verified(token["path"]).decode())
+        sys.stdout.flush()
+        self._printed = epoch

@@ -1,0 +1,56 @@
+"""The text that PyFlink prints for a record of a declared type."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any
+
+from penstock.common.row import Row
+
+
+def record_text(record: Any) -> str:
+    """A whole record: a row's fields are in Python's form, whatever is in them; all else is in Flink's."""
+    if isinstance(record, Row):
+        return f"{record.get_row_kind()}[{','.join(map(str, record))}]"
+    return print_text(record)
+
+
+def print_text(value: Any) -> str:  # noqa: PLR0911  one line per type
+    """`true`, `null`, `+I[1, a]`, `(1,a)`, `[1, 2]`, `{k=v}`: as Flink's own types show themselves."""
+    match value:
+        case str():
+            return value
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _floating(value)
+        case Row():
+            return f"{value.get_row_kind()}[{', '.join(map(print_text, value))}]"
+        case tuple() if not hasattr(value, "_fields"):
+            return f"({','.join(map(print_text, value))})"
+        case list():
+            return f"[{', '.join(map(print_text, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{print_text(k)}={print_text(v)}' for k, v in value.items())}}}"
+        case datetime.datetime():
+            fraction = f"{value.microsecond:06d}".rstrip("0") or "0"
+            return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+        case _:
+            return str(value)
+
+
+def _floating(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return f"{Decimal(repr(value)):f}"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{exponent + len(digits) - 1}"

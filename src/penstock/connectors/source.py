@@ -1,0 +1,144 @@
+"""The contract of a source: an enumerator on the driver says what to read, readers in the tasks read it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from penstock.common.batch import Batch
+from penstock.common.typeinfo import TypeInformation
+
+Json = Any
+"""What `json.dumps` takes; positions and descriptors are kept in manifests, so nothing else will do."""
+
+
+class Boundedness(Enum):
+    """Whether a source ends by itself."""
+
+    BOUNDED = "bounded"
+    CONTINUOUS_UNBOUNDED = "unbounded"
+
+
+@dataclass(frozen=True)
+class EpochBudget:
+    """How much one epoch may read, over all splits of all sources."""
+
+    max_records: int
+    max_bytes: int
+    parallelism: int
+
+
+@dataclass(frozen=True)
+class SplitRead:
+    """One order to a reader: this split, from `start` to `end`.
+
+    `end` None leaves the end to the reader, which stops at the budget and reports how far it came.
+    """
+
+    split_id: str
+    start: Json
+    end: Json | None = None
+    descriptor: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    finishes: bool = False
+    """True when nothing of this split is left after this read."""
+    size: int = 1
+    """Relative cost (bytes or records), for spreading reads over tasks."""
+
+
+@dataclass(frozen=True)
+class EnumeratorContext:
+    """What an enumerator works with.
+
+    `state` is durable: its content as of an epoch's manifest is what a restarted enumerator finds. Values are JSON.
+    Change it only inside `poll` and `advanced`.
+    """
+
+    state: MutableMapping[str, Json]
+    parallelism: int
+    bounded: bool
+    """True in batch execution: read what is there at the start and end."""
+
+
+class SplitEnumerator(ABC):
+    """Decides, on the driver, what the next epoch reads."""
+
+    @abstractmethod
+    def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:
+        """What the next epoch is to read (nothing: an empty list). At most one read per split."""
+
+    @abstractmethod
+    def is_exhausted(self) -> bool:
+        """True when no later poll will return anything: the end of a bounded source."""
+
+    def advanced(self, split_id: str, position: Json, finished: bool) -> None:
+        """Tells how far a reader came in an epoch that is about to be committed."""
+        return
+
+    def lag(self) -> int | None:
+        """How many records are waiting beyond what the last poll handed out; None where that is not known."""
+        return None
+
+    def next_poll(self, now: int) -> int:
+        """When, in ms, it is worth asking again after an empty poll."""
+        return now + 10
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        return
+
+
+class SplitReader(ABC):
+    """Reads splits in a task. One reader serves many reads, one after the other, and lives between epochs."""
+
+    position: Json = None
+    """After `read` is exhausted: where the next read of this split starts."""
+    finished: bool = False
+    """After `read` is exhausted: whether the split has ended."""
+
+    @abstractmethod
+    def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
+        """The records of one read, in order, as batches of a bounded size."""
+
+    def close(self) -> None:
+        """Lets go of files and connections."""
+        return
+
+
+class Source(ABC):
+    """A place that records come from. Instances are pickled to the tasks: keep connections out of them."""
+
+    is_prepared: bool = True
+    """False for a source that cannot be pickled itself: what its `prepared` returns is read in its place."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness:
+        """Whether the source ends by itself."""
+
+    @property
+    @abstractmethod
+    def produced_type(self) -> TypeInformation:
+        """The type of its records."""
+
+    @abstractmethod
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        """A new enumerator, continuing from what `context.state` holds."""
+
+    @abstractmethod
+    def create_reader(self) -> SplitReader:
+        """A new reader, called in a task."""
+
+    def prepared(self, directory: str) -> Source:
+        """The source as the job reads it. Called on the driver at every start, before anything is shipped.
+
+        `directory` is the path of a directory in the checkpoint, for this source alone, that need not exist yet. What
+        is put there is found again by a restart, and must make it read the same records.
+        """
+        return self
+
+    def describe(self) -> str:
+        """A few words for `explain()`."""
+        return type(self).__name__

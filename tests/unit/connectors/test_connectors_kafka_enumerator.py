@@ -1,0 +1,169 @@
+"""Which offsets an epoch reads, against brokers that are a few lines of Python."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.connectors.kafka import KafkaOffsetsInitializer, KafkaTopicPartition
+from penstock.connectors.kafka.enumerator import KafkaEnumerator, fair_shares
+from penstock.connectors.kafka.properties import understood
+from penstock.connectors.source import EnumeratorContext, EpochBudget
+
+Initializer = KafkaOffsetsInitializer
+
+
+class FakeBroker:
+    def __init__(self, **ends: int) -> None:
+        self.ends = {KafkaTopicPartition(topic, 0): end for topic, end in ends.items()}
+        self.first = dict.fromkeys(self.ends, 0)
+        self.commits: list[dict[str, int]] = []
+
+    def partitions(self):
+        return sorted(self.ends)
+
+    def earliest(self, partitions):
+        return {each: self.first.get(each, 0) for each in partitions}
+
+    def latest(self, partitions):
+        return {each: self.ends[each] for each in partitions}
+
+    def commit(self, offsets):
+        self.commits.append({str(each): offset for each, offset in offsets.items()})
+
+    def close(self):
+        pass
+
+
+class Run:
+    def __init__(self, broker, *, starting=None, stopping=None, bounded=False, **properties: str) -> None:
+        self.broker = broker
+        self.options = (
+            understood({"bootstrap.servers": "b", **{name.replace("_", "."): v for name, v in properties.items()}}),
+            starting or Initializer.earliest(),
+            stopping,
+        )
+        self.bounded = bounded
+        self.state: dict[str, object] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        self.state = json.loads(json.dumps(self.state))
+        context = EnumeratorContext(self.state, 2, self.bounded)
+        self.enumerator = KafkaEnumerator(self.broker, self.broker.partitions, *self.options, context)
+
+    def poll(self, records: int = 1000, now: int = 0, size: int = 1 << 40, record_bytes: int = 100):
+        reads = self.enumerator.poll(now, EpochBudget(records, size, 2))
+        for read in reads:
+            count = read.end - read.start
+            position = {"offset": read.end, "records": count, "bytes": count * record_bytes}
+            self.enumerator.advanced(read.split_id, position, read.finishes)
+        return {read.split_id: (read.start, read.end) for read in reads}
+
+
+def test_an_epoch_reads_up_to_the_end_that_the_broker_names():
+    run = Run(FakeBroker(a=5, b=0))
+    assert run.poll() == {"a-0": (0, 5)}
+    assert run.poll() == {}
+    run.broker.ends[("a", 0)] = 7
+    run.broker.ends[("b", 0)] = 1
+    assert run.poll() == {"a-0": (5, 7), "b-0": (0, 1)}
+
+
+def test_a_restart_goes_on_where_the_last_epoch_ended():
+    run = Run(FakeBroker(a=5))
+    run.poll(records=3)
+    run.restart()
+    assert run.poll() == {"a-0": (3, 5)}
+
+
+def test_the_budget_is_shared_and_what_one_does_not_need_the_others_get():
+    run = Run(FakeBroker(a=1000, b=1000, c=10))
+    assert run.poll(records=110) == {"a-0": (0, 50), "b-0": (0, 50), "c-0": (0, 10)}
+
+
+def test_the_budget_of_bytes_follows_the_size_of_the_records_that_came():
+    run = Run(FakeBroker(a=1_000_000))
+    assert run.poll(records=1 << 40, size=100_000, record_bytes=100) == {"a-0": (0, 100)}
+    assert run.poll(records=1 << 40, size=100_000, record_bytes=100) == {"a-0": (100, 1100)}
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text("abc", min_size=1), st.integers(-5, 100)), st.integers(1, 200))
+def test_shares_are_fair(available, budget):
+    shares = fair_shares(available, budget)
+    wanted = {split: count for split, count in available.items() if count > 0}
+    assert all(0 < share <= wanted[split] for split, share in shares.items())
+    assert sum(shares.values()) == min(budget, sum(wanted.values()))
+    got_less = [shares.get(split, 0) for split in wanted if shares.get(split, 0) < wanted[split]]
+    assert not got_less or max(shares.values()) - min(got_less) <= 1 or len(wanted) > budget
+
+
+def test_a_bounded_source_ends_at_its_stopping_offsets():
+    run = Run(FakeBroker(a=5, b=3, empty=0), stopping=Initializer.latest())
+    assert not run.enumerator.is_exhausted()
+    assert run.poll(records=4) == {"a-0": (0, 2), "b-0": (0, 2)}
+    run.broker.ends[("a", 0)] = 100
+    run.restart()
+    assert run.poll() == {"a-0": (2, 5), "b-0": (2, 3)}
+    assert run.enumerator.is_exhausted()
+    assert run.poll() == {}
+
+
+def test_only_the_read_that_reaches_the_stop_finishes_its_split():
+    run = Run(FakeBroker(a=5), stopping=Initializer.latest())
+    budget = EpochBudget(3, 1 << 40, 1)
+    assert [read.finishes for read in run.enumerator.poll(0, budget)] == [False]
+    assert [read.finishes for read in run.enumerator.poll(0, budget)] == [True]
+
+
+def test_a_bounded_source_of_empty_topics_has_ended():
+    run = Run(FakeBroker(a=0), stopping=Initializer.latest())
+    assert run.poll() == {}
+    assert run.enumerator.is_exhausted()
+
+
+def test_batch_execution_of_an_unbounded_source_reads_what_is_there():
+    run = Run(FakeBroker(a=5), bounded=True)
+    assert run.poll() == {"a-0": (0, 5)}
+    assert run.enumerator.is_exhausted()
+
+
+def test_new_partitions_are_found_in_time_and_read_from_their_beginning():
+    run = Run(FakeBroker(a=5), starting=Initializer.latest(), partition_discovery_interval_ms="1000")
+    assert run.poll(now=0) == {}
+    run.broker.ends[KafkaTopicPartition("new", 0)] = 3
+    run.broker.first[KafkaTopicPartition("new", 0)] = 1
+    assert run.poll(now=999) == {}
+    assert run.poll(now=1000) == {"new-0": (1, 3)}
+
+
+def test_discovery_can_be_switched_off():
+    run = Run(FakeBroker(a=5), partition_discovery_interval_ms="-1")
+    run.poll()
+    run.broker.ends[KafkaTopicPartition("new", 0)] = 3
+    assert run.poll(now=1 << 50) == {}
+
+
+@pytest.mark.parametrize("wanted", ["true", "false"])
+def test_offsets_are_committed_for_the_group_after_their_epoch(wanted):
+    run = Run(FakeBroker(a=5), group_id="g", commit_offsets_on_checkpoint=wanted)
+    run.poll(records=3)
+    assert run.broker.commits == []
+    run.poll()
+    run.poll()
+    run.poll()
+    assert run.broker.commits == ([{"a-0": 3}, {"a-0": 5}] if wanted == "true" else [])
+
+
+def test_topics_may_have_dashes():
+    broker = FakeBroker()
+    broker.ends[KafkaTopicPartition("my-topic-1", 0)] = 2
+    run = Run(broker)
+    run.poll(records=1)
+    run.restart()
+    (read,) = run.enumerator.poll(0, EpochBudget(10, 1 << 40, 1))
+    assert (read.split_id, read.start, read.descriptor) == ("my-topic-1-0", 1, {"topic": "my-topic-1", "partition": 0})
