@@ -1,0 +1,97 @@
+"""Reports of failures in user code: the user's own traceback, and which record it was."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import penstock
+from penstock.common.errors import (
+    FailureReport,
+    LocalStoreFullError,
+    StateCorruptionError,
+    UserFunctionError,
+)
+from penstock.runtime.operator import OperatorContext
+from penstock.state.key_encoding import decode_key
+
+REPR_LIMIT = 500
+_PACKAGE_DIRECTORY = str(Path(penstock.__file__).resolve().parent)
+_NOT_THE_USERS_FAULT = (UserFunctionError, StateCorruptionError, LocalStoreFullError)
+
+
+def user_function_error(
+    error: Exception, context: OperatorContext, *, key: bytes | None = None, **record: Any
+) -> Exception:
+    """The error to raise for what user code raised. `record=...` is the record that it worked on, if any.
+
+    Errors that are not about user code, and such as are reported already, come back as they are.
+    """
+    if isinstance(error, _NOT_THE_USERS_FAULT):
+        return error
+    if _is_about_the_result(error):
+        error = TypeError(
+            f"the function returned something of which results cannot be taken ({error}); "
+            "expected it to yield its results, or to return an iterable of them or None"
+        )
+    report = FailureReport(
+        error_type=type(error).__qualname__,
+        message=_safe_text(error),
+        traceback=user_traceback(error),
+        operator=context.name,
+        uid=context.uid,
+        subtask=context.subtask,
+        epoch=context.epoch.number,
+        key=None if key is None else _key_repr(key),
+        record=safe_repr(record["record"]) if record else None,
+        call_site=context.call_site or None,
+    )
+    return UserFunctionError(report)
+
+
+def safe_repr(value: object, limit: int = REPR_LIMIT) -> str:
+    """`repr`, cut to a length, that never raises."""
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__qualname__} whose repr raised {type(error).__qualname__}>"
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback without Penstock's own frames."""
+    summary = traceback.TracebackException.from_exception(error)
+    _drop_own_frames(summary)
+    return "".join(summary.format())
+
+
+def _drop_own_frames(summary: traceback.TracebackException) -> None:
+    frames = [frame for frame in summary.stack if not frame.filename.startswith(_PACKAGE_DIRECTORY)]
+    # Without a stack, `format` leaves out its headline too.
+    summary.stack = traceback.StackSummary.from_list(frames) if frames else None  # pyright: ignore[reportAttributeAccessIssue]
+    for linked in (summary.__cause__, summary.__context__, *(summary.exceptions or ())):
+        if linked is not None:
+            _drop_own_frames(linked)
+
+
+def _is_about_the_result(error: Exception) -> bool:
+    """Whether the error arose where Penstock takes results out of what a function returned."""
+    if not isinstance(error, TypeError) or not str(error).endswith("object is not iterable"):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and frames[-1].filename.startswith(_PACKAGE_DIRECTORY)
+
+
+def _safe_text(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return f"<{type(error).__qualname__} whose message cannot be read>"
+
+
+def _key_repr(key: bytes) -> str:
+    try:
+        return safe_repr(decode_key(key))
+    except Exception:
+        return safe_repr(key)

@@ -1,0 +1,73 @@
+"""The operator at the end of a stream: a sink's writer, made anew for every epoch that has output."""
+
+from __future__ import annotations
+
+from penstock.common.batch import Batch
+from penstock.common.errors import PenstockError, TypeMismatchError
+from penstock.connectors.sink import Sink, SinkWriter, SinkWriterContext, Token
+from penstock.runtime.failures import user_function_error
+from penstock.runtime.operator import Operator, OperatorContext
+
+
+class SinkWriterOperator(Operator):
+    """Gives records to a writer; after the epoch `tokens` says what the committer needs to publish them."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._writer: SinkWriter | None = None
+        self._tokens: list[Token] = []
+
+    def open(self, context: OperatorContext) -> None:
+        """Takes note of the context."""
+        self._context = context
+
+    def begin_epoch(self) -> None:
+        """Closes what a failed epoch has left."""
+        self._close_writer()
+        self._tokens = []
+
+    def process(self, batch: Batch, input_index: int) -> None:
+        """Writes records; the first ones of an epoch make the writer."""
+        try:
+            if self._writer is None:
+                self._writer = self._sink.create_writer(self._writer_context())
+            self._writer.write(batch)
+        except TypeMismatchError as error:
+            if error.index is None:
+                raise user_function_error(error, self._context) from error
+            raise user_function_error(error, self._context, record=batch.values[error.index]) from error
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise user_function_error(error, self._context) from error
+
+    def end_epoch(self) -> None:
+        """Makes everything written durable."""
+        if self._writer is not None:
+            self._tokens = self._writer.prepare_commit()
+            self._close_writer()
+
+    def tokens(self) -> list[Token]:
+        """What the epoch's writer says of staged output; valid after `end_epoch`, until `begin_epoch`."""
+        return self._tokens
+
+    def close(self) -> None:
+        """Closes what a failed epoch has left."""
+        self._close_writer()
+
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    def _writer_context(self) -> SinkWriterContext:
+        context = self._context
+        return SinkWriterContext(
+            job_id=context.job_id,
+            uid=context.uid,
+            subtask=context.subtask,
+            parallelism=context.parallelism,
+            epoch=context.epoch,
+            storage=context.storage,
+            staging=context.staging,
+        )

@@ -1,0 +1,143 @@
+"""Timers in time order: kept in the store, changed in memory until the end of the epoch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import islice
+
+from penstock.common.errors import StateError
+from penstock.functions.timer_service import TimeDomain
+from penstock.state.key_groups import key_group
+from penstock.state.store import StateStore
+
+Timer = tuple[int, bytes, bytes]
+"""Timestamp, encoded key, namespace."""
+
+_DOMAIN_TAGS = {TimeDomain.EVENT_TIME: b"\x00tme", TimeDomain.PROCESSING_TIME: b"\x00tmp"}
+_HEADER = struct.Struct(">QHI")  # timestamp moved to unsigned, key group, length of the key
+_TIMESTAMP_OFFSET = 1 << 63
+_PREFIX_LENGTH = 12
+_KEY_START = _PREFIX_LENGTH + _HEADER.size
+_SMALLEST_LOAD, _LARGEST_LOAD = 16, 16384
+
+
+class TimerQueue:
+    """The timers of one operator subtask and time domain: one per timestamp, key and namespace.
+
+    A stored timer is an entry without a value; its key is
+
+        8 bytes of blake2b(uid) | domain | timestamp | key group | length of the key | key | namespace
+
+    so that the store's order is the order of firing. The store is read a few timers at a time and written by
+    `flush` only: a timer that is set and fires within an epoch never gets there.
+    """
+
+    def __init__(self, store: StateStore, uid: str, domain: TimeDomain, max_parallelism: int) -> None:
+        self._store = store
+        self._max_parallelism = max_parallelism
+        self._prefix = blake2b(uid.encode(), digest_size=8).digest() + _DOMAIN_TAGS[domain]
+        self._end = self._prefix + b"\xff" * (_HEADER.size + 1)
+        self._changed: dict[Timer, bool] = {}
+        """What is not in the store yet: True for timers that are set, False for such as are gone."""
+        self._added: list[bytes] = []
+        """A heap of the store keys of timers that were set; what `_changed` says of them now decides."""
+        self._loaded: list[bytes] = []
+        """Store keys read from the store, the last one first; what `_changed` says of them now decides."""
+        self._load_from = self._prefix
+        self._load_size = _SMALLEST_LOAD
+
+    def register(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
+        """Sets a timer; one that is set already stays as it is."""
+        timer = (timestamp, key, namespace)
+        if self._changed.get(timer):
+            return
+        heappush(self._added, self._store_key(timer))
+        self._changed[timer] = True
+
+    def delete(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
+        """Takes a timer back; nothing happens when there is none."""
+        timer = (timestamp, key, namespace)
+        if timer not in self._changed:
+            self._store_key(timer)  # refuses what is no time here, not in `flush`
+        self._changed[timer] = False
+
+    def due(self, timestamp: int) -> Iterator[Timer]:
+        """Takes out the timers up to a time, in order; one that is set meanwhile comes in its turn."""
+        end = self._prefix + _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
+        while (store_key := self._head(end)) is not None:
+            timer = _timer(store_key)
+            self._changed[timer] = False
+            yield timer
+
+    def earliest(self) -> int | None:
+        """The timestamp of the first timer."""
+        store_key = self._head(self._end)
+        return None if store_key is None else _timer(store_key)[0]
+
+    def flush(self) -> None:
+        """Writes the changes to the store."""
+        if not self._changed:
+            return
+        for timer, is_set in self._changed.items():
+            store_key = self._store_key(timer)
+            if is_set:
+                self._store.put(store_key, b"")
+            elif self._store.get(store_key) is not None:
+                self._store.delete(store_key)
+        self.drop_caches()
+
+    def drop_caches(self) -> None:
+        """Forgets everything that is not in the store, and what was read from it."""
+        self._changed = {}
+        self._added = []
+        self._loaded = []
+        self._load_from = self._prefix
+        self._load_size = _SMALLEST_LOAD
+
+    def _head(self, end: bytes) -> bytes | None:
+        """The store key of the first timer, if it is before `end`; what is no longer set is left behind."""
+        changed, added = self._changed, self._added
+        while self._loaded or self._load(end):
+            if changed.get(_timer(self._loaded[-1]), True):
+                break
+            self._loaded.pop()
+        while added and not changed[_timer(added[0])]:
+            heappop(added)
+        head = self._loaded[-1] if self._loaded else end
+        if added and added[0] < head:
+            head = added[0]
+        return head if head < end else None
+
+    def _load(self, end: bytes) -> bool:
+        """Reads the next timers before `end` from the store; false when there are none left."""
+        if self._load_from >= end:
+            return False
+        found = [key for key, _ in islice(self._store.scan(self._load_from, end), self._load_size)]
+        self._load_from = found[-1] + b"\x00" if len(found) == self._load_size else end
+        self._load_size = min(2 * self._load_size, _LARGEST_LOAD)
+        found.reverse()
+        self._loaded = found
+        return bool(found)
+
+    def _store_key(self, timer: Timer) -> bytes:
+        timestamp, key, namespace = timer
+        try:
+            header = _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, key_group(key, self._max_parallelism), len(key))
+        except (struct.error, TypeError):
+            raise StateError(
+                f"a timer for {timestamp!r}; expected a time in whole milliseconds that fits into 64 bits"
+            ) from None
+        return b"".join((self._prefix, header, key, namespace))
+
+
+def _timer(store_key: bytes) -> Timer:
+    moved_timestamp, _, key_length = _HEADER.unpack_from(store_key, _PREFIX_LENGTH)
+    namespace_start = _KEY_START + key_length
+    return (
+        moved_timestamp - _TIMESTAMP_OFFSET,
+        store_key[_KEY_START:namespace_start],
+        store_key[namespace_start:],
+    )
