@@ -1,0 +1,1 @@
+"""Rewrites plans, rule by rule, until an engine can run them."""

@@ -1,0 +1,89 @@
+"""A plan as text: stages, chains, operators and exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.plan.naming import exchange_label, shown_uid
+from penstock.plan.nodes import Chaining, Edge, KeyedProcessNode, Node, SinkNode, SourceNode
+from penstock.plan.plan import Plan
+
+
+def explain(plan: Plan) -> str:
+    """The plan for people to read; the same plan always gives the same text.
+
+    An optimized plan is shown by stages and chains: an operator stands under the one that hands it records,
+    and `=>` are the exchanges that leave it. Before the optimizer, operators are listed with their inputs.
+    """
+    is_laid_out = plan.layout is not None and plan.layout.has_levels
+    lines = _stage_lines(plan) if is_laid_out else _operator_lines(plan)
+    return "\n".join((f"job: {plan.job_name}", *lines)) + "\n"
+
+
+def _stage_lines(plan: Plan) -> Iterator[str]:
+    for stage in plan.stages:
+        yield f"stage {stage.level}, parallelism {stage.parallelism}"
+        for chain in stage.chains:
+            yield f"  chain {chain.id}"
+            yield from _chain_lines(plan, chain.head)
+
+
+def _chain_lines(plan: Plan, head: int) -> Iterator[str]:
+    # A stack instead of recursion: a program may chain more operators than Python nests calls.
+    pending: list[tuple[int, Edge | None]] = [(2, None)]
+    while pending:
+        depth, edge = pending.pop()
+        indent = "  " * depth
+        if edge is not None and not plan.is_chained(edge):
+            chain = plan.chain_of(edge.target)
+            where = f"stage {chain.level}, chain {chain.id}, {_target(plan, edge)}"
+            yield f"{indent}=> {_edge_label(edge)} to {where}"
+            continue
+        node = plan.node(head if edge is None else edge.target)
+        side_output = None if edge is None else edge.side_output
+        reads = "" if side_output is None else f"side output '{side_output}': "
+        yield indent + reads + _node_line(node)
+        pending += [(depth + 1, output) for output in reversed(plan.outputs(node.id))]
+
+
+def _operator_lines(plan: Plan) -> Iterator[str]:
+    for node in plan.topological_order:
+        yield f"  {_node_line(node)}"
+        for edge in plan.inputs(node.id):
+            index = f"input {edge.input_index} " if edge.input_index else ""
+            yield f"    <= {index}{_edge_label(edge)} from [{edge.source}]"
+
+
+def _node_line(node: Node) -> str:
+    facts = [f"[{node.id}] {node.kind} '{node.name}'"]
+    if isinstance(node, SourceNode):
+        facts.append(f"{node.source.describe()}, {node.source.boundedness.value}")
+    if isinstance(node, SinkNode):
+        facts.append(f"{node.sink.describe()}, {node.sink.guarantee.value}")
+    if node.is_keyed and not isinstance(node, KeyedProcessNode):
+        facts.append("keyed")
+    if node.output_type is not None and not isinstance(node, SinkNode):
+        facts.append(f"type {node.output_type}")
+    for tag in sorted(node.side_outputs):
+        facts.append(f"side output '{tag}' {node.side_outputs[tag]}")
+    facts.append(f"parallelism {node.parallelism} of {node.max_parallelism}")
+    if node.chaining is not Chaining.ALWAYS:
+        facts.append(f"chaining {node.chaining.value}")
+    if node.slot_sharing_group != "default":
+        facts.append(f"slot sharing group '{node.slot_sharing_group}'")
+    facts.append(f"uid {shown_uid(node)}")
+    if node.description:
+        facts.append(node.description)
+    return " | ".join(facts)
+
+
+def _edge_label(edge: Edge) -> str:
+    label = exchange_label(edge.exchange)
+    return label if edge.side_output is None else f"side output '{edge.side_output}' {label}"
+
+
+def _target(plan: Plan, edge: Edge) -> str:
+    node = plan.node(edge.target)
+    inputs = {found.input_index for found in plan.inputs(node.id)}
+    index = f" input {edge.input_index}" if len(inputs) > 1 else ""
+    return f"[{node.id}] '{node.name}'{index}"

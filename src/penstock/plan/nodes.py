@@ -1,0 +1,170 @@
+"""The nodes of a plan: frozen descriptions of operators. What runs them lives in `runtime` and `engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from penstock.common.call_site import UNKNOWN_CALL_SITE, CallSite
+from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.sink import Sink
+from penstock.connectors.source import Source
+
+
+class Chaining(Enum):
+    """Whether an operator may share a chain with its neighbours."""
+
+    ALWAYS = "always"
+    HEAD = "head"
+    """Starts a new chain."""
+    NEVER = "never"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """One operator."""
+
+    id: int = -1
+    """Assigned by `PlanBuilder`."""
+    name: str
+    uid: str = ""
+    """Given by the user, or derived when the plan is built."""
+    uid_is_given: bool = False
+    parallelism: int = 1
+    max_parallelism: int = 128
+    max_parallelism_is_given: bool = False
+    """Where False, the plan builder derives the maximum from the parallelism."""
+    slot_sharing_group: str = "default"
+    chaining: Chaining = Chaining.ALWAYS
+    description: str = ""
+    output_type: TypeInformation | None = None
+    side_outputs: Mapping[str, TypeInformation] = field(default_factory=dict[str, TypeInformation])
+    """The type of each side output, by tag id."""
+    call_site: CallSite = UNKNOWN_CALL_SITE
+
+    @property
+    def kind(self) -> str:
+        """The node's kind as `explain()` shows it."""
+        return type(self).__name__.removesuffix("Node")
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the operator works on the records of one key at a time."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceNode(Node):
+    """Reads a source."""
+
+    source: Source
+
+
+class RecordFunctionKind(Enum):
+    """How a stateless node calls its function."""
+
+    MAP = "map"
+    FLAT_MAP = "flat_map"
+    FILTER = "filter"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatelessNode(Node):
+    """Applies a function to each record on its own."""
+
+    function: Any
+    function_kind: RecordFunctionKind
+
+    @property
+    def kind(self) -> str:  # noqa: D102
+        return self.function_kind.value.title().replace("_", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedProcessNode(Node):
+    """A `KeyedProcessFunction`: state and timers per key."""
+
+    function: Any
+
+    @property
+    def is_keyed(self) -> bool:  # noqa: D102
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoProcessNode(Node):
+    """A function of two connected streams: `CoProcessFunction` or `KeyedCoProcessFunction`."""
+
+    function: Any
+    keyed: bool
+
+    @property
+    def is_keyed(self) -> bool:  # noqa: D102
+        return self.keyed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BroadcastProcessNode(Node):
+    """A function of a stream (input 0) and a broadcast stream (input 1)."""
+
+    function: Any
+    keyed: bool
+    state_descriptors: tuple[Any, ...]
+
+    @property
+    def is_keyed(self) -> bool:  # noqa: D102
+        return self.keyed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkNode(Node):
+    """Writes to a sink."""
+
+    sink: Sink
+
+
+class ExchangeKind(Enum):
+    """How records find the subtask of the consumer."""
+
+    FORWARD = "forward"
+    HASH = "hash"
+    BROADCAST = "broadcast"
+    REBALANCE = "rebalance"
+    RESCALE = "rescale"
+    SHUFFLE = "shuffle"
+    GLOBAL = "global"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """An exchange and what it needs to choose a subtask."""
+
+    kind: ExchangeKind
+    key_selector: Callable[[Any], Any] | None = None
+    """HASH and CUSTOM: the key of a record. Ignored where `key_fields` is given."""
+    key_fields: tuple[str | int, ...] = ()
+    """HASH by fields: one field is the key itself, several are a tuple of them."""
+    key_type: TypeInformation | None = None
+    partitioner: Callable[[Any, int], int] | None = None
+    """CUSTOM: (key, number of subtasks) -> subtask."""
+
+
+FORWARD = Exchange(ExchangeKind.FORWARD)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Records flow from one node to an input of another."""
+
+    source: int
+    target: int
+    exchange: Exchange = FORWARD
+    input_index: int = 0
+    side_output: str | None = None
+    """The tag id where the edge carries a side output."""
+    order: int = 0
+    """Tells apart several edges between the same two nodes (a stream united with itself)."""

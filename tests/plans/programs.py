@@ -1,0 +1,124 @@
+"""Programs whose plans are stored as text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from penstock.common.typeinfo import Types
+from penstock.plan.builder import PlanBuilder
+from penstock.plan.nodes import Chaining, Exchange, ExchangeKind, Node, RecordFunctionKind
+from penstock.plan.plan import Plan
+from plans.plan_parts import BROADCAST, CUSTOM, HASH, broadcast, connected, keyed, mapping, sink, source
+
+
+class _Program:
+    def __init__(self) -> None:
+        self.builder = PlanBuilder()
+
+    def add(self, node: Node, *inputs: int, exchange: Exchange | None = None, uid: str = "") -> int:
+        node_id = self.builder.add_node(dataclasses.replace(node, uid=uid))
+        for upstream in inputs:
+            self.builder.add_edge(upstream, node_id, exchange)
+        return node_id
+
+
+def linear_keyed() -> Plan:
+    """Source, map and filter in one chain; a keyed operator with its sink in the next stage."""
+    program = _Program()
+    words = program.add(source(1, parallelism=2), uid="words")
+    upper = program.add(mapping(2, "upper", parallelism=2), words)
+    known = program.add(
+        mapping(3, "known", parallelism=2, function_kind=RecordFunctionKind.FILTER, description="drops the rest"),
+        upper,
+    )
+    by_field = Exchange(ExchangeKind.HASH, key_fields=("word", 1), key_type=Types.STRING())
+    count = program.add(keyed(4, parallelism=2), known, exchange=by_field, uid="count")
+    program.add(sink(5, parallelism=2), count)
+    return program.builder.build("word count")
+
+
+def diamond() -> Plan:
+    """One stream takes a short and a long way to the same operator: levels are longest paths."""
+    program = _Program()
+    words = program.add(source(1))
+    count = program.add(keyed(2, "count"), words, exchange=HASH)
+    total = program.add(keyed(3, "total", parallelism=3), count, exchange=HASH)
+    join = program.add(connected(4, keyed=True))
+    program.builder.add_edge(words, join, HASH)
+    program.builder.add_edge(total, join, HASH, input_index=1)
+    program.add(sink(5), join)
+    return program.builder.build("diamond")
+
+
+def side_outputs() -> Plan:
+    """A side output into the same chain and one into an exchange."""
+    program = _Program()
+    words = program.add(source(1))
+    tags = {"short": Types.STRING(), "long": Types.LONG()}
+    split = program.add(mapping(2, "split", function_kind=RecordFunctionKind.PROCESS, side_outputs=tags), words)
+    program.add(sink(3, "rest"), split)
+    short = program.add(sink(4, "short"))
+    program.builder.add_edge(split, short, side_output="short")
+    count = program.add(keyed(5, "count long ones"))
+    program.builder.add_edge(split, count, HASH, side_output="long")
+    program.add(sink(6, "counts"), count)
+    return program.builder.build("side outputs")
+
+
+def union() -> Plan:
+    """Two sources, one of them twice, into one map: the map heads a chain of its own."""
+    program = _Program()
+    first, second = program.add(source(1, "first")), program.add(source(2, "second", parallelism=2))
+    upper = program.add(mapping(3), first, second, first)
+    program.add(sink(4), upper)
+    return program.builder.build("union")
+
+
+def broadcast_rules() -> Plan:
+    """Rules for all subtasks, records by key; results to a partition of the program's choice."""
+    program = _Program()
+    words, rules = program.add(source(1)), program.add(source(2, "rules"))
+    matched = program.add(broadcast(3, "match", keyed=True, parallelism=2), uid="match")
+    program.builder.add_edge(words, matched, HASH)
+    program.builder.add_edge(rules, matched, BROADCAST, input_index=1)
+    program.add(sink(4, parallelism=2), matched, exchange=CUSTOM)
+    return program.builder.build("broadcast rules")
+
+
+def two_sinks() -> Plan:
+    """One read feeds two sinks, and a map that nobody reads is pruned."""
+    program = _Program()
+    words = program.add(source(1))
+    upper = program.add(mapping(2), words)
+    program.add(sink(3, "first"), upper)
+    program.add(sink(4, "second"), upper)
+    program.add(mapping(5, "unread"), words)
+    return program.builder.build("two sinks")
+
+
+def disabled_chaining() -> Plan:
+    """Forward edges that stay exchanges: a new chain, no chaining at all, another slot sharing group."""
+    program = _Program()
+    words = program.add(source(1))
+    head = program.add(mapping(2, "starts a chain", chaining=Chaining.HEAD), words)
+    follows = program.add(mapping(3, "follows"), head)
+    alone = program.add(mapping(4, "alone", chaining=Chaining.NEVER), follows)
+    apart = program.add(mapping(5, "apart", slot_sharing_group="gpu"), alone)
+    own_slot = program.add(mapping(6, "own slot", slot_sharing_group="cpu"), apart)
+    program.add(sink(7, slot_sharing_group="cpu"), own_slot)
+    return program.builder.build("disabled chaining")
+
+
+PROGRAMS: dict[str, Callable[[], Plan]] = {
+    program.__name__: program
+    for program in (
+        linear_keyed,
+        diamond,
+        side_outputs,
+        union,
+        broadcast_rules,
+        two_sinks,
+        disabled_chaining,
+    )
+}
