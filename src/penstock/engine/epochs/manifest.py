@@ -1,0 +1,88 @@
+"""A manifest: the one record that makes an epoch true. Everything else is staged until a manifest names it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.common.errors import CheckpointError
+from penstock.connectors.sink import EpochId
+
+FORMAT_VERSION = 1
+TAKEOVER = "takeover"
+EPOCH = "epoch"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of the whole job after one step of its log.
+
+    A `takeover` carries its predecessor's state unchanged: it only says which driver writes from here on.
+    """
+
+    number: int
+    kind: str
+    job_id: str
+    job_name: str
+    incarnation: int
+    token: str
+    """The driver that wrote it."""
+    parent: str | None
+    """The hash of the manifest before; None for the first."""
+    fingerprint: str
+    """Of the plan: state fits only the plan that made it."""
+    plan: Mapping[str, Any]
+    """What `fingerprint` is made of, to say what differs."""
+    index: str | None = None
+    """Where the heads of all subtasks' state are listed."""
+    driver_head: str | None = None
+    """The head of the driver's own state: split table and enumerators."""
+    tokens: str | None = None
+    """Where this epoch's sink tokens are; None when it has no output."""
+    final: bool = False
+    """All sources have ended and all is done: a restart only publishes."""
+    next_timer: int | None = None
+    now: int = 0
+    """Processing time of the epoch: time never goes back after a restart."""
+    records: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Running totals: records read, records of each operator."""
+    version: int = FORMAT_VERSION
+
+    @property
+    def epoch(self) -> EpochId:
+        """The epoch's identity."""
+        return EpochId(self.incarnation, self.number)
+
+    def to_bytes(self) -> bytes:
+        """The manifest as it is stored: JSON with a checksum line."""
+        body = json.dumps(asdict(self), sort_keys=True, indent=1).encode()
+        return body + b"\n" + _digest(body).encode() + b"\n"
+
+
+def manifest_hash(data: bytes) -> str:
+    """The hash by which the next manifest names this one."""
+    return _digest(data)
+
+
+def manifest_from_bytes(data: bytes, where: str) -> Manifest:
+    """The manifest again; anything but what was written is an error that names the file."""
+    body, _, checksum = data.rstrip(b"\n").rpartition(b"\n")
+    if _digest(body).encode() != checksum:
+        raise CheckpointError(
+            f"the manifest {where} is damaged: its checksum does not fit its content. "
+            "Restore the file from a copy, or remove it to go on from the manifest before it "
+            "(sinks that already show its epoch will then refuse)."
+        )
+    fields = json.loads(body)
+    if fields.get("version") != FORMAT_VERSION:
+        raise CheckpointError(
+            f"the manifest {where} has format version {fields.get('version')}; this Penstock reads {FORMAT_VERSION}"
+        )
+    return Manifest(**fields)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,56 @@
+"""The seam between the epoch protocol and an engine: run one epoch's stages, return what the tasks said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.common.errors import FailureReport
+from penstock.engine.stages.envelope import Envelope, Kind
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.messages import Done, done_from_bytes, failure_from_bytes
+from penstock.engine.stages.task_report import TaskReport
+
+
+class ExecutionFailedError(Exception):
+    """The engine lost an epoch for reasons of its own (an executor died, ...): the epoch is run again."""
+
+
+@dataclass(frozen=True)
+class StageResults:
+    """Everything that reached the driver."""
+
+    done: tuple[Done, ...]
+    failures: tuple[FailureReport, ...]
+    reports: tuple[TaskReport, ...] = ()
+
+    @property
+    def has_retries(self) -> bool:
+        """Whether the engine tried a task more than once: objects of the other attempt may live on somewhere."""
+        tasks = [(report.stage, report.subtask) for report in self.reports]
+        return len(set(tasks)) < len(tasks) or any(report.attempt for report in self.reports)
+
+
+def results_from(rows: Iterable[Envelope], reports: Iterable[TaskReport]) -> StageResults:
+    """Reads the messages among the rows that left the last stage."""
+    done: list[Done] = []
+    failures: list[FailureReport] = []
+    for row in rows:
+        if row.kind == Kind.MESSAGE:
+            done.append(done_from_bytes(row.payload))
+        elif row.kind == Kind.FAILURE:
+            failures.append(failure_from_bytes(row.payload))
+    return StageResults(tuple(done), tuple(failures), tuple(reports))
+
+
+class StageExecutor(Protocol):
+    """Runs epochs. Exactly one action per call."""
+
+    def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
+        """Runs all stages of one epoch; raises `ExecutionFailedError` where that is worth another try."""
+        ...
+
+    def close(self, *, ended: bool) -> None:
+        """Lets go of what the job holds in the engine; at its proper end, of local copies of state too."""
+        ...

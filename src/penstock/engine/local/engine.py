@@ -1,0 +1,28 @@
+"""The local engine: everything in this process, deterministic, without a JVM."""
+
+from __future__ import annotations
+
+from penstock.common.configuration import Configuration
+from penstock.common.errors import ConfigurationError
+from penstock.engine.local.executor import LocalStageExecutor
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.task_host import TaskSetup
+
+
+class LocalEngine:
+    """For tests, notebooks and machines without Java."""
+
+    default_backend = "memory"
+
+    def __init__(self, configuration: Configuration, session: object | None) -> None:
+        if session is not None:
+            raise ConfigurationError("the local engine uses no SparkSession; set execution.engine to 'spark'")
+        self._configuration = configuration
+
+    def prepare(self) -> None:
+        """Nothing takes long here."""
+        return
+
+    def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalStageExecutor:
+        """An executor for one job."""
+        return LocalStageExecutor(job, setup)

@@ -1,0 +1,50 @@
+"""Runs the stages of an epoch in this process: the same tasks, the same buffers, no JVM."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from penstock.engine.epochs.stage_executor import StageResults, results_from
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.task_host import TaskHost, TaskSetup
+from penstock.engine.stages.task_report import TaskReport
+
+
+class LocalStageExecutor:
+    """One task after the other. Rows reach a task in a shuffled order, as Spark's shuffle would deliver them."""
+
+    def __init__(self, job: CompiledJob, setup: TaskSetup, seed: int = 0) -> None:
+        self._job = job
+        self._setup = setup
+        self._random = random.Random(seed)  # noqa: S311  an arrival order, not a secret
+        self._host = TaskHost()
+
+    def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
+        """Runs all stages of one epoch."""
+        rows: list[Envelope] = []
+        reports: list[TaskReport] = []
+        for subtask, reads in enumerate(tasks):
+            rows.extend(self._host.run_source(self._setup, header, subtask, reads, reports.append))
+        for stage in self._job.stages[1:]:
+            arrivals = self._exchange(rows, max(self._job.stage_parallelism[stage:]))
+            rows = []
+            for subtask, arrived in enumerate(arrivals):
+                rows.extend(self._host.run_stage(self._setup, header, stage, subtask, arrived, reports.append))
+        return results_from(rows, reports)
+
+    def close(self, *, ended: bool) -> None:
+        """Closes user functions and stores."""
+        self._host.close()
+        if ended:
+            self._setup.environment.remove_local_state()
+
+    def _exchange(self, rows: list[Envelope], partitions: int) -> list[list[Envelope]]:
+        arrivals: list[list[Envelope]] = [[] for _ in range(partitions)]
+        for row in rows:
+            arrivals[row.target % partitions].append(row)
+        for arrived in arrivals:
+            self._random.shuffle(arrived)
+        return arrivals

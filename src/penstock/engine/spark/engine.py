@@ -1,0 +1,41 @@
+"""The Spark engine: stages run as Spark jobs, on a laptop or a cluster."""
+
+from __future__ import annotations
+
+import os
+
+from penstock.common import options
+from penstock.common.configuration import Configuration
+from penstock.engine.spark.distribution import ship_package
+from penstock.engine.spark.executor import SparkStageExecutor
+from penstock.engine.spark.session import open_session
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.task_host import TaskSetup
+
+
+class SparkEngine:
+    """Runs on the given session, the active one, or one of its own."""
+
+    default_backend = "lmdb"
+
+    def __init__(self, configuration: Configuration, session: object | None) -> None:
+        self._configuration = configuration
+        self._given = session
+
+    def prepare(self) -> None:
+        """Starts Spark."""
+        settings = {
+            key: value
+            for key, value in self._configuration.to_dict().items()
+            if key.startswith("spark.") and key != options.SPARK_MASTER.key
+        }
+        given = self._configuration.contains_key(options.SPARK_MASTER.key) or "SPARK_MASTER" in os.environ
+        # A program that spark-submit runs has its master from there.
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        master = None if submitted and not given else self._configuration.get(options.SPARK_MASTER)
+        self._session = open_session("penstock", master, settings, self._given)
+        ship_package(self._session)
+
+    def create_executor(self, job: CompiledJob, setup: TaskSetup) -> SparkStageExecutor:
+        """An executor for one job."""
+        return SparkStageExecutor(self._session, job, setup)

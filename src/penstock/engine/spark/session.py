@@ -1,0 +1,88 @@
+"""The Spark session: the user's, checked; or one of ours, with settings that make epochs fast and safe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from penstock.common.errors import EnvironmentNotReadyError
+from penstock.engine.spark.java import check_java
+from penstock.engine.spark.jvm import start_context
+
+REQUIRED = {
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
+    "spark.speculation": "false",
+}
+"""Without these a retried stage could mix the results of two attempts."""
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # rows are buffers of many records each
+    "spark.python.udf.pipelined.enabled": "true",  # a thread writes to the worker while another reads from it
+    "spark.locality.wait": "100ms",
+    "spark.shuffle.reduceLocality.enabled": "false",
+}
+_LOG_LEVEL = "spark.log.level"
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def open_session(app_name: str, master: str | None, settings: Mapping[str, str], given: object | None) -> SparkSession:
+    """The session to run on: the given one, the active one, or a new one."""
+    if given is not None:
+        return _checked(given)
+    active = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # pyright: ignore[reportPrivateUsage]
+    if active is not None and active.sparkContext._jsc is not None:  # pyright: ignore[reportPrivateUsage]
+        return _checked(active)
+    return _create(app_name, master, settings)
+
+
+def _create(app_name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    check_java()
+    conf = SparkConf().setAppName(app_name)
+    master = master or str(conf.get("spark.master"))
+    conf.setMaster(master)
+    local = master.startswith("local")
+    if local and "spark.pyspark.python" not in settings:
+        # Spark's workers take "python3" from the PATH, which need not be the one that runs this program.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if master.startswith("local-cluster"):
+        # Its executors are started by a script that a pip-installed Spark finds only this way.
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    for key, value in {**_DEFAULTS, **(_LOOPBACK if local else {}), **REQUIRED, **settings}.items():
+        conf.set(key, value)
+    context = start_context(conf)
+    if _LOG_LEVEL not in settings:
+        # The JVM of an earlier session has that session's level.
+        context.setLogLevel("ERROR")
+    return _checked(SparkSession.builder.getOrCreate())
+
+
+def _checked(session: object) -> SparkSession:
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise EnvironmentNotReadyError(
+            "this is a Spark Connect session. Penstock drives Spark from its own driver process and needs a classic "
+            "session: SparkSession.builder.master(...).getOrCreate()."
+        )
+    if not isinstance(session, SparkSession):
+        raise EnvironmentNotReadyError(f"expected a SparkSession, got {type(session).__name__}")
+    wrong = [
+        f"{key} is {session.conf.get(key, 'not set')!r}, needed: {value!r}"
+        for key, value in REQUIRED.items()
+        if (session.conf.get(key, None) or session.sparkContext.getConf().get(key, value)) != value
+    ]
+    if wrong:
+        raise EnvironmentNotReadyError(
+            "the Spark session lacks settings that keep retried stages from mixing two attempts: "
+            + "; ".join(wrong)
+            + ". Set them where the session is created."
+        )
+    return session

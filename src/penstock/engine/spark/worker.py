@@ -1,0 +1,86 @@
+"""The worker shell: what Spark calls in a Python worker. Turns Arrow batches into envelopes and back."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from penstock.engine.spark.task_reports import Reports
+from penstock.engine.stages.envelope import Envelope, from_arrow, to_arrow
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.task_host import TaskHost, TaskSetup
+
+_MAX_BATCH_BYTES = 4 << 20
+
+_host = TaskHost()
+"""One per worker process: Spark reuses workers, and with them what they keep between epochs."""
+
+
+_tuned = False
+
+
+def _tune_process() -> None:
+    """Python looks for cycles after every 700 new objects; with batches of many records that is half of the time."""
+    global _tuned  # noqa: PLW0603  once per process
+    if not _tuned:
+        gc.set_threshold(1_000_000, 20, 20)
+        _tuned = True
+
+
+def _partition() -> int:
+    _tune_process()
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
+def _in_batches(rows: Iterable[Envelope]) -> Iterator[pa.RecordBatch]:
+    pending: list[Envelope] = []
+    size = 0
+    for row in rows:
+        pending.append(row)
+        size += len(row.payload)
+        if size >= _MAX_BATCH_BYTES:
+            yield to_arrow(pending)
+            pending, size = [], 0
+    if pending:
+        yield to_arrow(pending)
+
+
+class SourceStageFunction:
+    """Stage 0 for `mapInArrow`: partition i does the reads of task i."""
+
+    def __init__(
+        self, setup: TaskSetup, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], reports: Reports
+    ) -> None:
+        self._reports = reports
+        self._setup = setup
+        self._header = header
+        self._tasks = tasks
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Called by Spark in the worker."""
+        for _ in batches:
+            pass
+        subtask = _partition()
+        rows = _host.run_source(self._setup, self._header, subtask, self._tasks[subtask], self._reports.send)
+        yield from _in_batches(rows)
+
+
+class StageFunction:
+    """A later stage for `mapInArrow`: partition i is subtask i."""
+
+    def __init__(self, setup: TaskSetup, header: EpochHeader, stage: int, reports: Reports) -> None:
+        self._reports = reports
+        self._setup = setup
+        self._header = header
+        self._stage = stage
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Called by Spark in the worker."""
+        incoming = from_arrow(batches)
+        rows = _host.run_stage(self._setup, self._header, self._stage, _partition(), incoming, self._reports.send)
+        yield from _in_batches(rows)

@@ -1,0 +1,147 @@
+"""A plan made ready for tasks: chains, numbered edges and stages. Frozen, and shipped to every worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.common.errors import PlanError
+from penstock.common.typeinfo import TypeInformation
+from penstock.plan.nodes import Exchange, ExchangeKind, Node, SourceNode
+from penstock.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class CompiledEdge:
+    """An exchange between two chains."""
+
+    number: int
+    source: int
+    target: int
+    target_name: str
+    exchange: Exchange
+    input_index: int
+    side_output: str | None
+    record_type: TypeInformation | None
+    source_level: int
+    target_level: int
+    source_parallelism: int
+    target_parallelism: int
+    target_max_parallelism: int
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether every subtask of the consumer gets every record."""
+        return self.exchange.kind is ExchangeKind.BROADCAST
+
+
+@dataclass(frozen=True)
+class ChainLink:
+    """A hand-over inside a chain: records of `source` (or one of its side outputs) go straight to `target`."""
+
+    source: int
+    target: int
+    side_output: str | None
+
+
+@dataclass(frozen=True)
+class CompiledChain:
+    """Operators that hand records to each other without serialisation, the head first."""
+
+    number: int
+    level: int
+    nodes: tuple[Node, ...]
+    links: tuple[ChainLink, ...]
+    inputs: tuple[CompiledEdge, ...]
+    outputs: tuple[CompiledEdge, ...]
+
+    @property
+    def head(self) -> Node:
+        """The node that the chain's inputs lead to."""
+        return self.nodes[0]
+
+    @property
+    def parallelism(self) -> int:
+        """How many subtasks the chain has."""
+        return self.head.parallelism
+
+    @property
+    def name(self) -> str:
+        """The names of the chain's operators."""
+        return " -> ".join(node.name for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class CompiledJob:
+    """Everything a task has to know about the job, whatever the epoch."""
+
+    name: str
+    chains: tuple[CompiledChain, ...]
+    edges: tuple[CompiledEdge, ...]
+    stage_parallelism: tuple[int, ...]
+
+    @cached_property
+    def source_chains(self) -> dict[int, CompiledChain]:
+        """The chain of each source, by the source's node id."""
+        return {chain.head.id: chain for chain in self.chains if isinstance(chain.head, SourceNode)}
+
+    def chains_of(self, stage: int, subtask: int) -> list[CompiledChain]:
+        """The chains that a subtask of a stage hosts."""
+        return [c for c in self.chains if c.level == stage and subtask < c.parallelism]
+
+    @property
+    def stages(self) -> range:
+        """The numbers of the stages."""
+        return range(len(self.stage_parallelism))
+
+
+def compile_plan(plan: Plan) -> CompiledJob:
+    """Numbers the edges and gathers chains from an optimized plan."""
+    if plan.layout is None:
+        raise PlanError("the plan has no layout: run the optimizer before compiling it")
+    level_of = {node: chain.level for chain in plan.layout.chains for node in chain.nodes}
+    chain_of = {node: chain.id for chain in plan.layout.chains for node in chain.nodes}
+    nodes = {node.id: node for node in plan.nodes}
+    edges: list[CompiledEdge] = []
+    links: list[ChainLink] = []
+    for edge in plan.edges:
+        source, target = nodes[edge.source], nodes[edge.target]
+        if chain_of[edge.source] == chain_of[edge.target]:
+            links.append(ChainLink(edge.source, edge.target, edge.side_output))
+            continue
+        record_type = source.output_type if edge.side_output is None else source.side_outputs[edge.side_output]
+        edges.append(
+            CompiledEdge(
+                number=len(edges),
+                source=source.id,
+                target=target.id,
+                target_name=target.name,
+                exchange=edge.exchange,
+                input_index=edge.input_index,
+                side_output=edge.side_output,
+                record_type=record_type,
+                source_level=level_of[source.id],
+                target_level=level_of[target.id],
+                source_parallelism=source.parallelism,
+                target_parallelism=target.parallelism,
+                target_max_parallelism=target.max_parallelism,
+            )
+        )
+    chains = [
+        CompiledChain(
+            number=number,
+            level=chain.level,
+            nodes=tuple(nodes[node] for node in chain.nodes),
+            links=tuple(link for link in links if link.source in chain.nodes),
+            inputs=tuple(edge for edge in edges if edge.target in chain.nodes),
+            outputs=tuple(edge for edge in edges if edge.source in chain.nodes),
+        )
+        for number, chain in enumerate(plan.layout.chains)
+    ]
+    return CompiledJob(plan.job_name, tuple(chains), tuple(edges), _stage_parallelism(chains))
+
+
+def _stage_parallelism(chains: Sequence[CompiledChain]) -> tuple[int, ...]:
+    levels = max(chain.level for chain in chains) + 1
+    return tuple(max(c.parallelism for c in chains if c.level == level) for level in range(levels))

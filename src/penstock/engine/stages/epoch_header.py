@@ -1,0 +1,42 @@
+"""What a task has to know about the epoch it works in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.connectors.sink import EpochId
+from penstock.connectors.source import EpochBudget, SplitRead
+
+
+@dataclass(frozen=True)
+class PlannedRead:
+    """A read that the driver ordered: which source, which channel, what of it."""
+
+    source: int
+    split: int
+    """The split's number in the job: the sender number of its channels."""
+    read: SplitRead
+
+
+@dataclass(frozen=True)
+class EpochHeader:
+    """The epoch's identity and times; small, however much the epoch reads.
+
+    `run` is raised after every failed attempt at an epoch: what tasks keep in memory is reused only within a run.
+    """
+
+    job_id: str
+    epoch: EpochId
+    run: int
+    now: int
+    index: str | None
+    """Where the parent manifest's index of state heads is; None when there is no state yet."""
+    ended_sources: tuple[int, ...]
+    """Sources that end with this epoch, by node id."""
+    budget: EpochBudget
+    bounded: bool
+    """Batch execution: one epoch reads everything, state is not kept."""
+
+    def staging(self, stage: int, subtask: int, kind: str) -> str:
+        """The beginning of the names of what a task stages, e.g. `state/1/42-1-0`."""
+        return f"{kind}/{self.epoch.incarnation}/{self.epoch.number}-{stage}-{subtask}"

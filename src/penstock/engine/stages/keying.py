@@ -1,0 +1,102 @@
+"""The keys of a batch's records: by column where the key is a field, by the user's function otherwise.
+
+One key must have one encoding, whichever way its record came: a declared key type decides the form of the key (an int
+in a DOUBLE field is that double) before it is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import length_hint
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.common.batch import Batch
+from penstock.common.codecs import codec_for
+from penstock.common.errors import TypeMismatchError
+from penstock.common.typeinfo import TypeInformation, Types
+from penstock.engine.stages.payload import DictionaryKeys
+from penstock.plan.nodes import Exchange
+from penstock.state.key_encoding import encode_column, encode_key
+
+_SAME_IN_COLUMNS = (
+    Types.STRING(),
+    Types.BOOLEAN(),
+    Types.BYTE(),
+    Types.SHORT(),
+    Types.INT(),
+    Types.LONG(),
+    Types.DOUBLE(),
+    Types.SQL_DATE(),
+)
+"""Types whose Arrow values are the Python values; others (big numbers are texts, instants structs) are not."""
+
+_MEMOIZED = frozenset({str, int, bytes, bool})
+
+
+class RecordFailure(Exception):
+    """User code outside an operator failed on one record; the cause says how."""
+
+    def __init__(self, record: Any) -> None:
+        super().__init__(record)
+        self.record = record
+
+
+def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
+    """The encoded key of every record, each distinct key encoded once."""
+    schema = batch.codec.schema
+    if batch.is_columnar and schema is not None and len(exchange.key_fields) == 1:
+        field = exchange.key_fields[0]
+        if exchange.key_type in _SAME_IN_COLUMNS:
+            return _keys_of_column(batch.columns[field if isinstance(field, int) else schema.names.index(field)])
+    selected = _selected(batch, exchange)
+    if exchange.key_type is not None and not exchange.key_type.is_pickled:
+        return _typed_keys(batch, selected, exchange.key_type)
+    return _encoded(batch, selected)
+
+
+def _selected(batch: Batch, exchange: Exchange) -> list[Any]:
+    assert exchange.key_selector is not None
+    values = iter(batch.values)
+    try:
+        return list(map(exchange.key_selector, values))
+    except Exception as error:
+        raise RecordFailure(batch.values[len(batch) - length_hint(values) - 1]) from error
+
+
+def _typed_keys(batch: Batch, selected: list[Any], key_type: TypeInformation) -> DictionaryKeys:
+    codec = codec_for(key_type)
+    try:
+        columns = codec.to_columns(selected)
+    except TypeMismatchError as error:
+        raise RecordFailure(batch.values[error.index or 0]) from error
+    if key_type in _SAME_IN_COLUMNS:
+        return _keys_of_column(columns[0])
+    return _encoded(batch, codec.to_values(columns))
+
+
+def _keys_of_column(column: pa.Array) -> DictionaryKeys:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return DictionaryKeys(encoded.indices.to_numpy().astype(np.int32), encode_column(encoded.dictionary))
+
+
+def _encoded(batch: Batch, selected: Iterable[Any]) -> DictionaryKeys:
+    positions: dict[bytes, int] = {}
+    # Keys of hashable builtin types are encoded once; the class is part of the memo because 1 == 1.0 == True.
+    memo: dict[tuple[type, Any], int] = {}
+    codes: list[int] = []
+    try:
+        for key in selected:
+            if type(key) in _MEMOIZED:
+                identity = (type(key), key)
+                code = memo.get(identity)
+                if code is None:
+                    code = memo[identity] = positions.setdefault(encode_key(key), len(positions))
+            else:
+                code = positions.setdefault(encode_key(key), len(positions))
+            codes.append(code)
+    except Exception as error:
+        raise RecordFailure(batch.values[len(codes)]) from error
+    return DictionaryKeys(np.array(codes, np.int32), list(positions))

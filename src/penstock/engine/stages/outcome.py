@@ -1,0 +1,53 @@
+"""How a task ends: its `Done` message, or the rows that abort the epoch."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+
+from penstock.common.errors import FailureReport, UserFunctionError
+from penstock.engine.stages.chain import ChainInstance
+from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
+from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.engine.stages.messages import Done, failure_to_bytes
+
+
+def message_row(done: Done) -> Envelope:
+    """A `Done` message on its way to the driver."""
+    return Envelope(done.subtask, NO_EDGE, done.subtask, done.stage, int(Kind.MESSAGE), done.to_bytes())
+
+
+def abort_rows(
+    error: Exception, parallelism: Sequence[int], *, stage: int, subtask: int, header: EpochHeader
+) -> Iterator[Envelope]:
+    """The report for the driver, and for every task of the next stage the word that the epoch is lost.
+
+    `parallelism` is that of each stage of the job.
+    """
+    if isinstance(error, UserFunctionError):
+        report = error.report
+    else:
+        report = FailureReport(
+            error_type=type(error).__name__,
+            message=str(error),
+            traceback="".join(traceback.format_exception(error)),
+            epoch=header.epoch.number,
+            stage=stage,
+            subtask=subtask,
+        )
+    yield Envelope(subtask, NO_EDGE, subtask, stage, int(Kind.FAILURE), failure_to_bytes(report))
+    yield from abort_markers(parallelism, stage, subtask)
+
+
+def abort_markers(parallelism: Sequence[int], stage: int, subtask: int) -> Iterator[Envelope]:
+    """Tells every task of the next stage not to work on what is left of the epoch."""
+    if stage + 1 < len(parallelism):
+        for target in range(max(parallelism[stage + 1 :])):
+            yield Envelope(target, NO_EDGE, subtask, stage, int(Kind.ABORT), b"")
+
+
+def collect_counts(chains: Iterable[ChainInstance]) -> dict[str, dict[str, int]]:
+    """Records in and out of every operator of some chains."""
+    return {
+        uid: {"in": counts.records_in, "out": counts.records_out} for chain in chains for uid, counts in chain.counts()
+    }

@@ -1,0 +1,91 @@
+"""Data buffers as bytes: an Arrow IPC stream of keys, timestamps and typed columns, or keys and pickled objects.
+
+Layout: u32 length of the IPC part | IPC stream | pickled list of records (only where the type is not declared).
+Keys are dictionary encoded: a buffer holds each of its keys once, and the receiver makes one bytes object per key.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.common.batch import Batch, RecordCodec
+
+_LENGTH = struct.Struct("<I")
+_KEY = "__key"
+_TIMESTAMP = "__timestamp"
+_ROWS = "__rows"
+
+
+class DictionaryKeys:
+    """Encoded keys of a run of records: each distinct key once, and a code per record."""
+
+    __slots__ = ("codes", "distinct")
+
+    def __init__(self, codes: np.ndarray[Any, np.dtype[np.int32]], distinct: list[bytes]) -> None:
+        self.codes = codes
+        self.distinct = distinct
+
+    def to_arrow(self) -> pa.Array:
+        """The keys as an Arrow dictionary array."""
+        return pa.DictionaryArray.from_arrays(pa.array(self.codes), pa.array(self.distinct, pa.binary()))
+
+
+def encode(
+    codec: RecordCodec,
+    count: int,
+    columns: Sequence[pa.Array] | None,
+    values: list[Any] | None,
+    timestamps: Any,
+    keys: DictionaryKeys | None,
+) -> bytes:
+    """The bytes of `count` records, given as columns (typed) or values (undeclared types)."""
+    arrays: list[pa.Array] = []
+    names: list[str] = []
+    if keys is not None:
+        arrays.append(keys.to_arrow())
+        names.append(_KEY)
+    if timestamps is not None:
+        arrays.append(timestamps if isinstance(timestamps, pa.Array) else pa.array(timestamps, pa.int64()))
+        names.append(_TIMESTAMP)
+    pickled = b""
+    if columns is not None:
+        assert codec.schema is not None
+        arrays += columns
+        names += codec.schema.names
+    else:
+        pickled = pickle.dumps(values, protocol=5)
+    if not arrays:
+        arrays, names = [pa.nulls(count)], [_ROWS]
+    batch = pa.RecordBatch.from_arrays(arrays, names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    body = sink.getvalue()
+    return b"".join((_LENGTH.pack(body.size), memoryview(body), pickled))
+
+
+def decode(codec: RecordCodec, payload: bytes) -> Batch:
+    """The batch that `encode` made bytes of."""
+    (length,) = _LENGTH.unpack_from(payload)
+    end = _LENGTH.size + length
+    batch = pa.ipc.open_stream(pa.py_buffer(payload)[_LENGTH.size : end]).read_next_batch()
+    names = batch.schema.names
+    keys: list[bytes] | None = None
+    timestamps: list[int | None] | None = None
+    if _KEY in names:
+        column = batch.column(names.index(_KEY))
+        distinct = column.dictionary.to_pylist()
+        keys = [distinct[code] for code in column.indices.to_numpy().tolist()]
+    if _TIMESTAMP in names:
+        timestamps = batch.column(names.index(_TIMESTAMP)).to_pylist()
+    if end < len(payload):
+        values = pickle.loads(memoryview(payload)[end:])
+        return Batch(codec, values=values, timestamps=timestamps, keys=keys)
+    first = len(names) - len(codec.schema.names if codec.schema is not None else ())
+    return Batch(codec, columns=batch.columns[first:], timestamps=timestamps, keys=keys)

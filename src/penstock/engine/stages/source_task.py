@@ -1,0 +1,148 @@
+"""Stage 0: reads splits, runs the source's chain on them and sends the results to the first exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from penstock.common.errors import UserFunctionError
+from penstock.connectors.source import SplitReader
+from penstock.engine.stages.chain import ChainInstance
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.messages import Done, ReadProgress
+from penstock.engine.stages.outcome import abort_rows, collect_counts, message_row
+from penstock.engine.stages.task_environment import TaskEnvironment
+from penstock.plan.nodes import SourceNode
+from penstock.runtime.failures import user_function_error
+from penstock.runtime.metrics import MetricGroup
+from penstock.state.memory import MemoryStore
+
+
+class SourceSubtask:
+    """One task of stage 0: the readers and chains it keeps between epochs."""
+
+    def __init__(self, job: CompiledJob, environment: TaskEnvironment, subtask: int, run: int) -> None:
+        self._job = job
+        self._environment = environment
+        self._subtask = subtask
+        self._run = run
+        self._readers: dict[int, SplitReader] = {}
+        self._chains: dict[int, ChainInstance] = {}
+        self.metrics = MetricGroup()
+
+    def run(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> Iterator[Envelope]:
+        """Does this task's share of the epoch; the last row is the `Done` message."""
+        rows: list[Envelope] = []
+        sent: dict[int, int] = {}
+        progress: list[ReadProgress] = []
+        try:
+            chains = self._chains_for(header, reads)
+            for planned in reads:
+                chain = chains[planned.source]
+                chain.set_writers(planned.split, rows)
+                reader = self._reader(planned.source)
+                records = 0
+                try:
+                    for batch in reader.read(planned.read, header.budget):
+                        records += len(batch)
+                        chain.emit_from_source(batch)
+                        yield from rows
+                        rows.clear()
+                except UserFunctionError:
+                    raise
+                except Exception as error:
+                    raise user_function_error(error, chain.contexts[planned.source]) from error
+                if reader.finished:
+                    for writer in chain.writers.values():
+                        writer.end()
+                chain.flush_writers()
+                for edge, writer in chain.writers.items():
+                    sent[edge] = sent.get(edge, 0) + writer.records_sent
+                progress.append(
+                    ReadProgress(
+                        planned.source,
+                        planned.split,
+                        planned.read.split_id,
+                        reader.position,
+                        reader.finished,
+                        records,
+                    )
+                )
+                yield from rows
+                rows.clear()
+            done = self._finish(header, list(chains.values()), tuple(progress), sent, rows)
+        except Exception as error:
+            yield from abort_rows(error, self._job.stage_parallelism, stage=0, subtask=self._subtask, header=header)
+            self.release()
+            return
+        yield from rows
+        yield message_row(done)
+
+    def close(self) -> None:
+        """The end of the job."""
+        for reader in self._readers.values():
+            reader.close()
+        for chain in self._chains.values():
+            chain.close()
+
+    def _finish(
+        self,
+        header: EpochHeader,
+        chains: list[ChainInstance],
+        progress: tuple[ReadProgress, ...],
+        sent: dict[int, int],
+        rows: list[Envelope],
+    ) -> Done:
+        tokens: dict[str, list[object]] = {}
+        for chain in chains:
+            if chain.chain.head.id in header.ended_sources:
+                chain.set_writers(SOURCE_SENDER - self._subtask, rows)
+                # Every task hosts a part of the chain; the one whose rows are sorted last speaks for the source.
+                chain.finish() if self._subtask == 0 else chain.finish_operators()
+                chain.flush_writers()
+                for edge, writer in chain.writers.items():
+                    sent[edge] = sent.get(edge, 0) + writer.records_sent
+            chain.end_epoch()
+            for uid, staged in chain.tokens():
+                tokens.setdefault(uid, []).extend(staged)
+        return Done(
+            stage=0,
+            subtask=self._subtask,
+            reads=progress,
+            tokens=tokens,
+            sent={str(edge): count for edge, count in sorted(sent.items())},
+            operators=collect_counts(chains),
+        )
+
+    def _chains_for(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> dict[int, ChainInstance]:
+        wanted = {planned.source for planned in reads} | set(header.ended_sources)
+        for source in sorted(wanted - self._chains.keys()):
+            self._chains[source] = ChainInstance(
+                self._job.source_chains[source],
+                job_id=header.job_id,
+                job_name=self._job.name,
+                subtask=self._subtask,
+                run=self._run,
+                store=MemoryStore(),
+                storage=self._environment.storage,
+                metrics=self.metrics,
+            )
+        chains = {source: self._chains[source] for source in sorted(wanted)}
+        for chain in chains.values():
+            chain.begin_epoch(header.epoch, header.now, header.staging(0, self._subtask, "sinks"))
+        return chains
+
+    def _reader(self, source: int) -> SplitReader:
+        if source not in self._readers:
+            node = self._job.source_chains[source].head
+            assert isinstance(node, SourceNode)
+            self._readers[source] = node.source.create_reader()
+        return self._readers[source]
+
+    def release(self) -> None:
+        """Forgets everything without a word to user code: after a failure nothing kept in memory is trusted."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+        self._chains.clear()

@@ -1,0 +1,78 @@
+"""The state of one subtask from epoch to epoch: the local store, and the durable files that are the truth."""
+
+from __future__ import annotations
+
+from penstock.common.fail_points import reach
+from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.state.index import read_head
+from penstock.state.state_files import bring_to, needs_snapshot, write_delta, write_snapshot
+from penstock.state.storage import CheckpointStorage
+from penstock.state.store import StateStore, StoreChangedError
+
+
+class SubtaskState:
+    """Nothing local changes before the manifest that says so exists: changes of epoch n are applied in n + 1."""
+
+    def __init__(self, store: StateStore, storage: CheckpointStorage, stage: int, subtask: int) -> None:
+        self.store = store
+        self._storage = storage
+        self._stage = stage
+        self._subtask = subtask
+        self._parent: str | None = None
+        self._staged: str | None = None
+        """The head that this object staged last; it is the truth only if the next header's index names it."""
+        self._has_run = False
+        self.staged_bytes = 0
+
+    @property
+    def parent(self) -> str | None:
+        """The state file that the epoch under way starts from."""
+        return self._parent
+
+    def bring_to_parent(self, header: EpochHeader) -> bool:
+        """Makes the store hold the parent manifest's state; True if that is what this process left behind."""
+        if header.bounded:
+            self.store.discard_changes()
+            self.store.wipe()
+            return False
+        head = None if header.index is None else read_head(self._storage, header.index, self._stage, self._subtask)
+        continues = self._has_run and head == self._staged
+        if not (continues and self._apply_own_changes(head)):
+            bring_to(self.store, head, self._storage)
+        if head is not None and needs_snapshot(self._storage, head):
+            head = write_snapshot(self._storage, self.store, head, self._prefix(header))
+            self.store.apply((), head)
+        self._parent = head
+        return continues
+
+    def stage(self, header: EpochHeader) -> str | None:
+        """Writes what the epoch changed as one file and returns the subtask's new head."""
+        changes = self.store.changes()
+        self.staged_bytes = sum(len(key) + len(value or b"") for key, value in changes)
+        self._staged = self._parent
+        if changes:
+            self._staged = write_delta(self._storage, self._prefix(header), changes, self._parent, header.epoch)
+            reach("task.state.staged")
+        self._has_run = True
+        return self._staged
+
+    def close(self) -> None:
+        """Lets go of the local store."""
+        self.store.close()
+
+    def _prefix(self, header: EpochHeader) -> str:
+        return header.staging(self._stage, self._subtask, "state")
+
+    def _apply_own_changes(self, head: str | None) -> bool:
+        """The changes of the last epoch are still in memory: their file need not be read again."""
+        if head == self._parent:
+            self.store.discard_changes()
+            return self.store.tag == head
+        if head is None or self.store.tag != self._parent:
+            return False
+        try:
+            self.store.apply(self.store.changes(), head)
+        except StoreChangedError:
+            return False
+        self.store.discard_changes()
+        return True

@@ -1,0 +1,44 @@
+"""What every task of a job shares in one process: where state lives, locally and durably."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.common.errors import ConfigurationError
+from penstock.state.lmdb_store import LmdbStore
+from penstock.state.memory import MemoryStore
+from penstock.state.storage import CheckpointStorage
+from penstock.state.store import StateStore
+
+
+@dataclass(frozen=True)
+class TaskEnvironment:
+    """Small and picklable: it travels with every stage function."""
+
+    job_id: str
+    storage: CheckpointStorage
+    backend: str
+    """"memory" or "lmdb"."""
+    local_directory: str
+    gather_memory: int
+    """Bytes that a task holds back in memory before it spills."""
+    log_level: str = "info"
+    log_format: str = "text"
+
+    def open_store(self, incarnation: int, stage: int, subtask: int) -> StateStore:
+        """The local store of a subtask: a cache of its durable state."""
+        if self.backend == "memory":
+            return MemoryStore()
+        if self.backend == "lmdb":
+            return LmdbStore(str(self._local_state / f"{incarnation}-{stage}-{subtask}"))
+        raise ConfigurationError(f"state.backend is {self.backend!r}; expected 'lmdb' or 'memory'")
+
+    def remove_local_state(self) -> None:
+        """Removes this machine's copies of the job's state; what is durable stays."""
+        shutil.rmtree(self._local_state, ignore_errors=True)
+
+    @property
+    def _local_state(self) -> Path:
+        return Path(self.local_directory) / self.job_id

@@ -1,0 +1,111 @@
+"""What a worker process keeps between epochs: the job's program, readers, user functions and state caches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from penstock.common.logs import configure_logging_once
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.outcome import abort_rows
+from penstock.engine.stages.shipping import load_job
+from penstock.engine.stages.source_task import SourceSubtask
+from penstock.engine.stages.stage_subtask import StageSubtask
+from penstock.engine.stages.task_environment import TaskEnvironment
+from penstock.engine.stages.task_report import Report, reported
+
+_IDLE_SECONDS = 60
+"""A worker that serves other jobs for so long forgets this one; its state is read again when it comes back."""
+
+
+@dataclass(frozen=True)
+class TaskSetup:
+    """What a stage function carries to find everything else: the same in every epoch of a run of the job."""
+
+    environment: TaskEnvironment
+    program: str
+    """Where the pickled job is in the checkpoint storage; named by its hash."""
+    stage_parallelism: tuple[int, ...]
+
+
+class TaskHost:
+    """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust."""
+
+    def __init__(self) -> None:
+        self._programs: dict[str, bytes] = {}
+        self._subtasks: dict[tuple[str, int, int, int], StageSubtask] = {}
+        self._sources: dict[tuple[str, int, int], SourceSubtask] = {}
+        self._runs: dict[str, tuple[int, int]] = {}
+        self._last_used: dict[str, float] = {}
+
+    def run_source(
+        self, setup: TaskSetup, header: EpochHeader, subtask: int, reads: Sequence[PlannedRead], report: Report
+    ) -> Iterator[Envelope]:
+        """A task of stage 0."""
+        self._enter_run(header)
+        key = (header.job_id, header.epoch.incarnation, subtask)
+        source = self._sources.get(key)
+        if source is None:
+            try:
+                job = self._own_copy(setup)
+            except Exception as error:
+                return abort_rows(error, setup.stage_parallelism, stage=0, subtask=subtask, header=header)
+            source = self._sources[key] = SourceSubtask(job, setup.environment, subtask, header.run)
+        return reported(source.run(header, reads), 0, subtask, source.metrics, report)
+
+    def run_stage(
+        self,
+        setup: TaskSetup,
+        header: EpochHeader,
+        stage: int,
+        subtask: int,
+        incoming: Iterable[Envelope],
+        report: Report,
+    ) -> Iterator[Envelope]:
+        """A task of a later stage."""
+        self._enter_run(header)
+        key = (header.job_id, header.epoch.incarnation, stage, subtask)
+        hosted = self._subtasks.get(key)
+        if hosted is None:
+            try:
+                job = self._own_copy(setup)
+            except Exception as error:
+                return abort_rows(error, setup.stage_parallelism, stage=stage, subtask=subtask, header=header)
+            hosted = self._subtasks[key] = StageSubtask(job, setup.environment, stage, subtask, header.run)
+        return reported(hosted.run(header, incoming), stage, subtask, hosted.metrics, report)
+
+    def close(self) -> None:
+        """The end of the process or of the job."""
+        for subtask in (*self._subtasks.values(), *self._sources.values()):
+            subtask.close()
+        self._subtasks.clear()
+        self._sources.clear()
+
+    def _enter_run(self, header: EpochHeader) -> None:
+        now = time.monotonic()
+        self._last_used[header.job_id] = now
+        for job_id, used in list(self._last_used.items()):
+            if now - used > _IDLE_SECONDS:
+                self._discard(job_id)
+                del self._last_used[job_id]
+        run = (header.epoch.incarnation, header.run)
+        if self._runs.get(header.job_id) != run:
+            self._discard(header.job_id)
+            self._runs[header.job_id] = run
+
+    def _discard(self, job_id: str) -> None:
+        for key in [key for key in self._subtasks if key[0] == job_id]:
+            self._subtasks.pop(key).release()
+        for key in [key for key in self._sources if key[0] == job_id]:
+            self._sources.pop(key).release()
+
+    def _own_copy(self, setup: TaskSetup) -> CompiledJob:
+        """A copy of the program: user functions have a `self`, and each subtask has its own."""
+        if setup.program not in self._programs:
+            configure_logging_once(setup.environment.log_level, setup.environment.log_format)
+            self._programs.clear()
+            self._programs[setup.program] = setup.environment.storage.read_verified(setup.program)
+        return load_job(self._programs[setup.program])

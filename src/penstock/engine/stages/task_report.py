@@ -1,0 +1,46 @@
+"""What a task measured: times and metrics. They differ from attempt to attempt, so they travel beside the rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.engine.stages.envelope import Envelope
+from penstock.runtime.metrics import MetricGroup
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """One task in one epoch."""
+
+    stage: int
+    subtask: int
+    busy_ms: float
+    """Time spent in our code and the user's, waits for input and output left out."""
+    bytes_out: int
+    metrics: dict[str, Any]
+    """What user functions and operators counted, since the task's process first saw the job."""
+    attempt: int = 0
+    """How often the engine had tried the task before."""
+
+
+Report = Callable[[TaskReport], None]
+
+
+def reported(
+    rows: Iterator[Envelope], stage: int, subtask: int, metrics: MetricGroup, report: Report
+) -> Iterator[Envelope]:
+    """The rows of a task, and a report when they end."""
+    busy = 0.0
+    size = 0
+    while True:
+        started = time.perf_counter()
+        row = next(rows, None)
+        busy += time.perf_counter() - started
+        if row is None:
+            break
+        size += len(row.payload)
+        yield row
+    report(TaskReport(stage, subtask, round(busy * 1000, 1), size, metrics.snapshot()))

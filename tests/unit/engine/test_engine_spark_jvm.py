@@ -1,0 +1,65 @@
+"""What a terminal shows of Spark's JVM. Each test has a process of its own: a JVM starts once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+SESSION = """
+import os
+from penstock.engine.spark.session import open_session
+session = open_session("quiet", "local[1]", {settings!r}, None)
+assert session.range(3).count() == 3
+jvm = session.sparkContext._jvm
+"""
+SAY = 'jvm.java.lang.System.err.println("said later")\n'
+LOUD = """
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = info
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = MINE %m%n
+"""
+
+
+def standard_error(
+    script: str, settings: dict[str, str] | None = None, environment: dict[str, str] | None = None
+) -> str:
+    program = SESSION.format(settings=settings or {}) + script
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **(environment or {})},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stderr
+
+
+def test_a_session_starts_in_silence_and_the_jvm_can_still_be_heard() -> None:
+    assert standard_error(SAY + 'assert "SPARK_SUBMIT_OPTS" not in os.environ') == "said later\n"
+
+
+def test_the_java_options_of_the_user_stay_and_win(tmp_path: Path) -> None:
+    (tmp_path / "loud.properties").write_text(LOUD)
+    options = f"-Dof.the.user=1 -Dlog4j2.configurationFile={(tmp_path / 'loud.properties').as_uri()}"
+    script = 'assert jvm.java.lang.System.getProperty("of.the.user") == "1"'
+    settings = {"spark.driver.extraJavaOptions": options, "spark.log.level": "INFO"}
+    assert "MINE Running Spark version" in standard_error(script, settings)
+
+
+def test_a_logging_file_in_the_configuration_directory_is_used(tmp_path: Path) -> None:
+    (tmp_path / "log4j2.properties").write_text(LOUD)
+    assert "MINE Running Spark version" in standard_error("", environment={"SPARK_CONF_DIR": str(tmp_path)})
