@@ -1,0 +1,1 @@
+"""Takes a plan, finds the engine by name and returns a JobClient."""
