@@ -1,0 +1,267 @@
+"""Card payments as they come: keyed state per card, exactly-once result files, a live table.
+
+python examples/payments_demo.py                  runs for a minute
+python examples/payments_demo.py --resume DIR     goes on after Ctrl-C, the end, or kill -9
+python examples/payments_demo.py --verify DIR     proves that nothing was lost and nothing counted twice
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from penstock.common import Configuration, JobExecutionException, JobStatus, Types
+from penstock.common.type_inference import infer_type
+from penstock.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from penstock.datastream.connectors.datagen import DataGeneratorSource
+from penstock.datastream.connectors.file_system import FileSink
+from penstock.datastream.state import ValueStateDescriptor
+from penstock.execution.job_client import JobClient
+
+CARDS = 500
+SUSPICIOUS_FACTOR = 8
+SUSPICIOUS_AFTER = 5
+
+
+class Payment(NamedTuple):
+    number: int
+    card: str
+    cents: int
+
+
+class CardUpdate(NamedTuple):
+    number: int
+    card: str
+    cents: int
+    count: int
+    total: int
+    suspicious: bool
+
+
+def payment(number: int) -> Payment:
+    """The payment with this number: always the same, so that a result can be checked without keeping the input."""
+    mixed = (number * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF
+    mixed ^= mixed >> 29
+    card = min(mixed % CARDS, (mixed >> 16) % CARDS)  # the smaller of two: some cards are busier than others
+    cents = 100 + (mixed >> 32) % 5_000
+    if (mixed >> 8) % 500 == 0:
+        cents *= 20
+    return Payment(number, f"card-{card:04d}", cents)
+
+
+def is_suspicious(cents: int, count_before: int, total_before: int) -> bool:
+    """Far above what the card has paid on average so far."""
+    return count_before >= SUSPICIOUS_AFTER and cents * count_before > SUSPICIOUS_FACTOR * total_before
+
+
+class Rolling(KeyedProcessFunction):
+    """Keeps the number and the sum of each card's payments, and emits both after every payment."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        state_type = Types.TUPLE([Types.LONG(), Types.LONG()])
+        self._so_far = runtime_context.get_state(ValueStateDescriptor("count-and-total", state_type))
+
+    def process_element(self, value: Payment, ctx: Any) -> Iterable[CardUpdate]:
+        count, total = self._so_far.value() or (0, 0)
+        suspicious = is_suspicious(value.cents, count, total)
+        count, total = count + 1, total + value.cents
+        self._so_far.update((count, total))
+        return (CardUpdate(value.number, value.card, value.cents, count, total, suspicious),)
+
+
+def start(directory: Path, engine: str, rate: float) -> JobClient:
+    configuration = Configuration()
+    configuration.set_string("execution.engine", engine)
+    configuration.set_string("execution.checkpointing.dir", str(directory / "checkpoint"))
+    configuration.set_string("execution.epoch.interval", "500 ms")
+    configuration.set_string("logging.level", "warning")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    payments = DataGeneratorSource(payment, rate_per_second=rate, type_info=infer_type(Payment))
+    (
+        env.from_source(payments, source_name="Card payments")
+        .uid("payments")
+        .key_by("card")
+        .process(Rolling())
+        .name("Rolling totals")
+        .uid("rolling")
+        .sink_to(FileSink(str(directory / "results"), "json"))
+        .name("Result files")
+        .uid("results")
+    )
+    return env.execute_async("card payments")
+
+
+def read_updates(paths: Iterable[Path]) -> Iterator[CardUpdate]:
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                yield CardUpdate(**json.loads(line))
+
+
+class Board:
+    """What the terminal shows: the job's own counts, and the totals of the cards from the published files."""
+
+    def __init__(self, directory: Path, client: JobClient) -> None:
+        self._results = directory / "results"
+        self._client = client
+        self._shown: set[Path] = set()
+        self._totals: dict[str, tuple[int, int]] = {}
+        self._suspicious: list[CardUpdate] = []
+        self._published = 0
+        self._started = time.monotonic()
+        self._rate_window = [(self._started, 0)]
+
+    def refresh(self) -> Group:
+        """Reads what was published since the last time and draws everything."""
+        self._read_new_files()
+        return Group(Panel(self._counts(), title="card payments", expand=False), self._cards())
+
+    def _read_new_files(self) -> None:
+        for path in sorted(set(self._results.glob("*.json")) - self._shown):
+            self._shown.add(path)
+            for update in read_updates([path]):
+                self._published += 1
+                if update.count > self._totals.get(update.card, (0, 0))[0]:
+                    self._totals[update.card] = (update.count, update.total)
+                if update.suspicious:
+                    self._suspicious = [*self._suspicious[-4:], update]
+
+    def _counts(self) -> Table:
+        metrics = self._client.metrics()
+        now, read = time.monotonic(), metrics["records_read"]
+        self._rate_window = [*self._rate_window[-20:], (now, read)]
+        (before, read_before) = self._rate_window[0]
+        epochs = metrics["recent_epochs"]
+        last = epochs[-1] if epochs else None
+        phases = ("plan", "run", "publish_wait", "commit")
+        took = (
+            "-" if last is None else f"{sum(last[phase] for phase in phases) * 1000:.0f} ms, {last['records']} payments"
+        )
+        table = Table.grid(padding=(0, 2))
+        for name, value in (
+            ("running for", f"{now - self._started:.0f} s"),
+            ("payments", f"{read:,} read, {self._published:,} in result files"),
+            ("rate", f"{(read - read_before) / max(now - before, 1e-9):,.0f} payments/s"),
+            ("epochs", f"{metrics['epochs']:,} (last: {took})"),
+            ("state written", f"{metrics['state_bytes_written'] / 1024:,.0f} KiB for {len(self._totals)} cards"),
+            ("repeated epochs", f"{metrics['restarts']}"),
+        ):
+            table.add_row(name, value)
+        return table
+
+    def _cards(self) -> Table:
+        table = Table(title="cards that paid most", expand=False)
+        table.add_column("card")
+        table.add_column("payments", justify="right")
+        table.add_column("total", justify="right")
+        table.add_column("last suspicious payment")
+        suspicious = {update.card: update for update in self._suspicious}
+        top = sorted(self._totals.items(), key=lambda item: -item[1][1])[:10]
+        for card, (count, total) in top:
+            flag = suspicious.get(card)
+            table.add_row(card, f"{count:,}", f"{total / 100:,.2f}", f"{flag.cents / 100:,.2f}" if flag else "")
+        if self._suspicious:
+            latest = self._suspicious[-1]
+            table.caption = f"latest suspicious payment: {latest.card}, {latest.cents / 100:,.2f}"
+        return table
+
+
+def run(directory: Path, engine: str, rate: float, seconds: float) -> int:
+    """Runs until the time is over or Ctrl-C; returns the exit code."""
+    console = Console()
+    console.print(f"results:    {directory / 'results'}\ncheckpoint: {directory / 'checkpoint'}")
+    console.print(f"This is process {os.getpid()}: try [bold]kill -9 {os.getpid()}[/bold], then resume.\n")
+    with console.status(f"starting the {engine} engine"):
+        client = start(directory, engine, rate)
+        while client.status is JobStatus.RUNNING and client.metrics()["epochs"] == 0:
+            time.sleep(0.1)
+    try:
+        show(console, Board(directory, client), client, seconds)
+    except KeyboardInterrupt:
+        console.print("Ctrl-C: the epoch under way is finished, then the job ends.")
+    client.cancel()
+    try:
+        client.wait()
+    except JobExecutionException as failure:
+        console.print(f"[red]the job failed[/red]\n{escape(str(failure))}")
+        return 1
+    payments_read = client.metrics()["records_read"]
+    (directory / "summary.json").write_text(json.dumps({"payments": payments_read}))
+    me, python = Path(sys.argv[0]), os.path.relpath(sys.executable)
+    console.print(f"\n{payments_read:,} payments are in the result files.")
+    console.print(f"check them: {python} {me} --verify {directory}", soft_wrap=True)
+    console.print(f"go on:      {python} {me} --resume {directory}", soft_wrap=True)
+    return 0
+
+
+def show(console: Console, board: Board, client: JobClient, seconds: float) -> None:
+    """Draws the board until the time is over or the job ends."""
+    ends = time.monotonic() + seconds
+    with Live(board.refresh(), console=console, refresh_per_second=4) as live:
+        while client.status is JobStatus.RUNNING and time.monotonic() < ends:
+            time.sleep(0.25)
+            live.update(board.refresh())
+
+
+def verify(directory: Path) -> list[str]:
+    """What is wrong with the result files: every payment must be there once, and every total must be right."""
+    updates = list(read_updates(sorted((directory / "results").glob("*.json"))))
+    problems: list[str] = [] if updates else [f"there are no results in {directory / 'results'}"]
+    seen = Counter(update.number for update in updates)
+    problems += [f"payment {number} is there {times} times" for number, times in seen.items() if times > 1]
+    expected = max(seen, default=-1) + 1
+    summary = directory / "summary.json"
+    if summary.exists():
+        expected = max(expected, json.loads(summary.read_text())["payments"])
+    problems += [f"payment {number} is missing" for number in range(expected) if number not in seen]
+    by_card: dict[str, list[CardUpdate]] = {}
+    for update in updates:
+        if Payment(update.number, update.card, update.cents) != payment(update.number):
+            problems.append(f"{update} is not what payment {update.number} was")
+        by_card.setdefault(update.card, []).append(update)
+    for card, of_card in by_card.items():
+        total = 0
+        for position, update in enumerate(sorted(of_card, key=lambda update: update.count)):
+            suspicious = is_suspicious(update.cents, position, total)
+            total += update.cents
+            right = update._replace(count=position + 1, total=total, suspicious=suspicious)
+            if update != right:
+                problems.append(f"{card}: {update} should be {right}")
+                break
+    print(f"{len(updates):,} results of {expected:,} payments on {len(by_card)} cards")
+    return problems
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--seconds", type=float, default=60, help="how long to run (default: 60)")
+    arguments.add_argument("--rate", type=float, default=2_000, help="payments per second (default: 2000)")
+    arguments.add_argument("--engine", choices=["spark", "local"], default="spark")
+    arguments.add_argument("--resume", metavar="DIR", type=Path, help="go on with the job whose files are in DIR")
+    arguments.add_argument("--verify", metavar="DIR", type=Path, help="check the results in DIR and exit")
+    options = arguments.parse_args()
+    if options.verify is not None:
+        problems = verify(options.verify)
+        print("\n".join(problems[:20]) if problems else "nothing lost, nothing counted twice, every total is right")
+        return 1 if problems else 0
+    directory = (options.resume or Path(tempfile.mkdtemp(prefix="penstock-payments-"))).absolute()
+    return run(directory, options.engine, options.rate, options.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

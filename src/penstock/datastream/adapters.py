@@ -1,0 +1,87 @@
+"""Simpler functions as keyed process functions: what `map`, `reduce` and their like are on a keyed stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.common.typeinfo import TypeInformation
+from penstock.functions import KeyedProcessFunction, RuntimeContext
+from penstock.functions.adapt import (
+    close_function,
+    filter_callable,
+    flat_map_callable,
+    map_callable,
+    open_function,
+    reduce_callable,
+)
+from penstock.state.descriptors import ValueStateDescriptor
+
+
+class KeyedFunctionAdapter(KeyedProcessFunction):
+    """A keyed process function around another function."""
+
+    def __init__(self, wrapped: Any, call: Callable[..., Any]) -> None:
+        self._wrapped = wrapped
+        self._call = call
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Opens the function inside."""
+        open_function(self._wrapped, runtime_context)
+
+    def close(self) -> None:
+        """Closes the function inside."""
+        close_function(self._wrapped)
+
+
+class KeyedMapAdapter(KeyedFunctionAdapter):
+    """`KeyedStream.map`."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func, map_callable(func))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+        """One result per record."""
+        return (self._call(value),)
+
+
+class KeyedFlatMapAdapter(KeyedFunctionAdapter):
+    """`KeyedStream.flat_map`."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func, flat_map_callable(func))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
+        """What the function gives."""
+        return self._call(value)
+
+
+class KeyedFilterAdapter(KeyedFunctionAdapter):
+    """`KeyedStream.filter`."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(func, filter_callable(func))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+        """The record or nothing."""
+        return (value,) if self._call(value) else ()
+
+
+class KeyedReduceAdapter(KeyedFunctionAdapter):
+    """`KeyedStream.reduce`: the combination so far is state, and goes out after every record."""
+
+    def __init__(self, func: Any, value_type: TypeInformation) -> None:
+        super().__init__(func, reduce_callable(func))
+        self._descriptor = ValueStateDescriptor("reduced", value_type)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Opens the function inside and the state."""
+        super().open(runtime_context)
+        self._reduced = runtime_context.get_state(self._descriptor)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+        """The combination so far."""
+        before = self._reduced.value()
+        result = value if before is None else self._call(before, value)
+        self._reduced.update(result)
+        return (result,)

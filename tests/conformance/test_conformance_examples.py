@@ -1,0 +1,46 @@
+"""The examples do what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run_example(name: str, *arguments: str) -> str:
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+ENGINES = ["local", pytest.param("spark", marks=pytest.mark.spark)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_word_count(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("A rose is a rose, is a rose.\n")
+    output = run_example("word_count.py", "--engine", engine, "--input", str(tmp_path / "text.txt"))
+    assert [tuple(line.split()) for line in output.splitlines()] == [("3", "a"), ("3", "rose"), ("2", "is")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_payments_demo_goes_on_where_it_ended_and_verifies(engine: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        run_example("payments_demo.py", "--engine", engine, "--seconds", "2", "--resume", str(tmp_path))
+    assert "nothing lost, nothing counted twice" in run_example("payments_demo.py", "--verify", str(tmp_path))
+
+
+def test_the_payments_demo_notices_what_is_missing_or_there_twice(tmp_path: Path) -> None:
+    run_example("payments_demo.py", "--engine", "local", "--seconds", "1", "--resume", str(tmp_path))
+    results = sorted((tmp_path / "results").glob("*.json"))
+    (tmp_path / "results" / "part-again.json").write_bytes(results[-1].read_bytes())
+    results[0].unlink()
+    command = [sys.executable, str(EXAMPLES / "payments_demo.py"), "--verify", str(tmp_path)]
+    check = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert check.returncode == 1
+    assert "is there 2 times" in check.stdout

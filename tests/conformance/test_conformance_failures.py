@@ -1,0 +1,80 @@
+"""What a person sees when their code fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock.common import Types
+from penstock.common.errors import JobExecutionException, PlanError
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.functions import KeyedProcessFunction
+
+
+def reciprocal(n: int) -> float:
+    return 1 / n
+
+
+def test_the_users_traceback_comes_first(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([4, 2, 0]).map(reciprocal).name("Reciprocal").uid("reciprocal")
+    stream.print()
+    with pytest.raises(JobExecutionException) as failure:
+        env.execute()
+    message = str(failure.value)
+    assert message.startswith("Traceback")
+    assert "in reciprocal" in message
+    assert "ZeroDivisionError: division by zero" in message
+    place = message[message.index("ZeroDivisionError") :]
+    for fact in ("operator: Reciprocal", "uid: reciprocal", "record: 0", f"{__file__}:"):
+        assert fact in place
+
+
+class Refuse(KeyedProcessFunction):
+    def process_element(self, value: tuple[str, int], ctx: Any) -> Iterator[Any]:
+        if value[1] == 13:
+            raise ValueError("thirteen is refused")
+        yield value
+
+
+def test_a_failure_in_a_keyed_function_names_the_key(env: StreamExecutionEnvironment) -> None:
+    records = [(f"k{n % 5}", n) for n in range(20)]
+    env.from_collection(records).key_by(lambda r: r[0]).process(Refuse()).uid("refuse").print()
+    with pytest.raises(JobExecutionException) as failure:
+        env.execute()
+    report = failure.value.report
+    assert report is not None
+    assert (report.error_type, report.message, report.uid) == ("ValueError", "thirteen is refused", "refuse")
+    assert "k3" in (report.key or "")
+    assert "13" in (report.record or "")
+
+
+def test_a_failing_key_selector(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([{"id": 1}, {"name": 2}]).key_by(lambda r: r["id"]).map(lambda r: r).print()
+    with pytest.raises(JobExecutionException, match="KeyError: 'id'"):
+        env.execute()
+
+
+def test_a_record_that_does_not_fit_its_declared_type(env: StreamExecutionEnvironment) -> None:
+    stream = env.from_collection([1, 2]).map(lambda n: "x" * n, output_type=Types.INT()).uid("wrong-type")
+    stream.rebalance().map(lambda n: n).print()
+    with pytest.raises(JobExecutionException) as failure:
+        env.execute()
+    message = str(failure.value)
+    assert "'x'" in message
+    assert "wrong-type" in message
+
+
+def test_a_key_of_an_unknown_class_is_refused(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).key_by(lambda n: object()).map(lambda n: n).print()
+    with pytest.raises(JobExecutionException, match="KeyEncodingError"):
+        env.execute()
+
+
+def test_a_function_that_cannot_be_shipped_is_refused_before_the_job_starts(env: StreamExecutionEnvironment) -> None:
+    lock = threading.Lock()
+    env.from_collection([1]).map(lambda n: lock.locked()).print()
+    with pytest.raises(PlanError, match=r"(?s)'Map'.*lock"):
+        env.execute_async()

@@ -1,0 +1,158 @@
+"""What kinds of records travel, and that they come back as they were."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.common import Row, Types
+from penstock.datastream import StreamExecutionEnvironment
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Order:
+    number: int
+    items: list[str]
+    paid: bool
+
+    def __hash__(self) -> int:
+        return hash((self.number, tuple(self.items), self.paid))
+
+
+class Opaque:
+    """A class that says nothing about its fields."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and other.content == self.content
+
+    def __hash__(self) -> int:
+        return hash(repr(self.content))
+
+
+def shuffled_twice(env: StreamExecutionEnvironment, records: list[Any], type_info: Any = None) -> list[Any]:
+    """The records after two exchanges and an identity function of the same type."""
+    stream = env.from_collection(records, type_info)
+    return list(stream.rebalance().map(lambda r: r, output_type=stream.get_type()).rebalance().execute_and_collect())
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [1, -(2**63), 2**63 - 1],
+        [2**100, 1],
+        [1.5, float("inf"), -0.0],
+        ["", "ü\x00", "a" * 5000],
+        [True, False],
+        [None, 1, None],
+        [(1, "a"), (2, None)],
+        [(1, ("x", 2.5)), (2, ("y", 3.5))],
+        [Point(1, 2.0, "p"), Point(-1, 0.5, None)],
+        [Order(1, ["a", "b"], True), Order(2, [], False)],
+        [Opaque({"a": [1]}), Opaque(None)],
+        [1, "two", 3.0, None, (4,)],
+        [Decimal("1.10"), Decimal("-3")],
+        [datetime.datetime(2024, 2, 29, 12, 30, 1, 999), datetime.datetime(1969, 1, 1)],
+        [b"\x00\xff", b""],
+        [frozenset({1, 2})],
+    ],
+    ids=lambda records: type(records[0]).__name__,
+)
+def test_records_come_back_as_they_were(env: StreamExecutionEnvironment, records: list[Any]) -> None:
+    results = shuffled_twice(env, records)
+    assert Counter(map(repr, results)) == Counter(map(repr, records)) or Counter(results) == Counter(records)
+    assert Counter(map(type, results)) == Counter(map(type, records))
+
+
+def test_rows_of_a_declared_type_have_its_names(env: StreamExecutionEnvironment) -> None:
+    row_type = Types.ROW_NAMED(["id", "tags"], [Types.INT(), Types.MAP(Types.STRING(), Types.LONG())])
+    results = shuffled_twice(env, [Row(1, {"a": 1}), Row(id=2, tags={})], row_type)
+    assert sorted((row.id, row["tags"]) for row in results) == [(1, {"a": 1}), (2, {})]
+
+
+def test_a_float_of_32_bits_is_rounded(env: StreamExecutionEnvironment) -> None:
+    results = shuffled_twice(env, [(0.1, 0.1)], Types.TUPLE([Types.FLOAT(), Types.DOUBLE()]))
+    assert results == [(0.10000000149011612, 0.1)]
+
+
+def make_order(n: int) -> Order:
+    return Order(n, [str(n)] * (n % 3), n % 2 == 0)
+
+
+def split_order(order: Order) -> Iterator[Point]:
+    for item in order.items:
+        yield Point(order.number, order.number / 2, item)
+
+
+def test_types_come_from_annotations(env: StreamExecutionEnvironment) -> None:
+    orders = env.from_sequence(1, 50).map(make_order)
+    points = orders.flat_map(split_order)
+    assert not orders.get_type().is_pickled
+    assert not points.get_type().is_pickled
+    labels = points.key_by("label").map(lambda p: (p.label, p.x))
+    expected = Counter((str(n), n) for n in range(1, 51) for _ in range(n % 3))
+    assert Counter(labels.execute_and_collect()) == expected
+
+
+MAIN_PROGRAM = """
+    import sys
+    from collections import Counter
+    from dataclasses import dataclass
+    from penstock.common import Configuration
+    from penstock.datastream import StreamExecutionEnvironment
+
+    @dataclass
+    class Item:
+        name: str
+        price: int
+
+    class Basket:
+        def __init__(self, items):
+            self.items = items
+
+        def total(self):
+            return sum(item.price for item in self.items)
+
+    FACTOR = 3
+
+    def fill(n: int):
+        return Basket([Item(f"i{k}", k * FACTOR) for k in range(n)])
+
+    if __name__ == "__main__":
+        configuration = Configuration()
+        configuration.set_string("execution.engine", sys.argv[1])
+        configuration.set_string("execution.runtime-mode", sys.argv[2])
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        env.set_parallelism(2)
+        baskets = env.from_collection(list(range(6))).map(fill).rebalance()
+        totals = baskets.key_by(lambda b: len(b.items)).map(lambda b: (len(b.items), b.total()))
+        print("RESULT", sorted(totals.execute_and_collect()))
+"""
+
+
+def test_classes_and_functions_of_the_main_program(engine_and_mode: tuple[str, str], tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(MAIN_PROGRAM))
+    command = [sys.executable, program, *engine_and_mode]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=180)
+    assert run.returncode == 0, run.stderr
+    expected = sorted((n, sum(k * 3 for k in range(n))) for n in range(6))
+    assert f"RESULT {expected}" in run.stdout
