@@ -1,0 +1,54 @@
+"""Runs the rolling job in a process of its own, to be killed for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from penstock.common.fail_points import ENVIRONMENT_VARIABLE
+
+SCRIPT = Path(__file__).with_name("rolling_job.py")
+TIMEOUT_SECONDS = 240
+KILLED = -signal.SIGKILL
+
+
+def run_job(
+    directory: Path, *, options: Mapping[str, str], fail_points: str = "", noise: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Runs the job until it ends or dies; `fail_points` says where it dies."""
+    process = start_process(directory, options=options, fail_points=fail_points, noise=noise)
+    try:
+        output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+    finally:
+        kill_group(process)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def start_process(
+    directory: Path, *, options: Mapping[str, str], fail_points: str = "", noise: bool = False
+) -> subprocess.Popen[str]:
+    """Starts the job in a process group of its own, so that its JVM and workers can be ended with it."""
+    command = [sys.executable, str(SCRIPT), str(directory), *(["--noise"] if noise else [])]
+    for key, value in options.items():
+        command += ["--option", f"{key}={value}"]
+    environment = {**os.environ, ENVIRONMENT_VARIABLE: fail_points}
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """Ends what a killed driver leaves behind: its JVM and Python workers."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,182 @@
+"""What the checkpoint directory, the local store and the disk can do to a job: it goes on rightly, or says why not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from faults.rolling_job import expected, published, start_job, write_input
+from penstock.common import fail_points
+from penstock.common.errors import JobExecutionException
+from penstock.common.fail_points import SimulatedCrash
+from penstock.engine.epochs.manifest_log import ManifestLog
+from penstock.state.index import read_all_heads
+from penstock.state.storage import LocalCheckpointStorage
+
+OPTIONS = {"execution.engine": "local", "execution.epoch.max-records": "25"}
+
+
+class Job:
+    """The rolling job in one directory, with a crash after some manifests if wanted."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.options = {**OPTIONS, "state.backend": "lmdb", "state.local-dir": str(directory / "local")}
+        write_input(directory / "in")
+
+    def run(self, *, crash_after_manifests: int | None = None) -> None:
+        fail_points.arm(None if crash_after_manifests is None else _CrashAfter(crash_after_manifests))
+        try:
+            start_job(
+                source=self.directory / "in",
+                sink=self.directory / "out",
+                checkpoint=self.checkpoint,
+                options=self.options,
+                noise=False,
+            ).wait(60)
+        except SimulatedCrash:
+            assert crash_after_manifests is not None
+        finally:
+            fail_points.arm(None)
+
+    def fails(self, match: str) -> None:
+        with pytest.raises(JobExecutionException, match=match):
+            self.run()
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.directory / "checkpoint"
+
+    @property
+    def is_right(self) -> bool:
+        return published(self.directory / "out") == expected(self.directory / "in")
+
+    def forget_local_state(self) -> None:
+        shutil.rmtree(self.directory / "local")
+
+    def newest(self, kind: str) -> Path:
+        """A file that the end of the log needs: the manifest itself, its index, or a subtask's state."""
+        storage = LocalCheckpointStorage(str(self.checkpoint))
+        entry = ManifestLog(storage, "reader").read_newest()
+        assert entry is not None
+        assert entry.manifest.index is not None
+        if kind == "manifest":
+            return max((self.checkpoint / "manifests").glob("*.json"))
+        if kind == "index":
+            return storage.resolve(entry.manifest.index)
+        return storage.resolve(min(read_all_heads(storage, entry.manifest.index).values()))
+
+
+class _CrashAfter:
+    def __init__(self, manifests: int) -> None:
+        self._left = manifests
+
+    def __call__(self, name: str) -> None:
+        self._left -= name == "publish.after"
+        if self._left <= 0:
+            raise SimulatedCrash(name)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+def test_state_is_rebuilt_on_another_machine(job):
+    job.run(crash_after_manifests=3)
+    job.forget_local_state()
+    job.run()
+    assert job.is_right
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    # A manifest that is removed leaves an older log, which is whole: the restored backup below is about that.
+    [(kind, damage) for kind in ("state", "index") for damage in ("truncated", "changed", "removed")]
+    + [("manifest", "truncated"), ("manifest", "changed")],
+)
+def test_a_damaged_file_is_refused_by_name(job, kind, damage):
+    job.run(crash_after_manifests=3)
+    job.forget_local_state()
+    path = job.newest(kind)
+    if damage == "removed":
+        path.unlink()
+    else:
+        content = path.read_bytes()
+        middle = len(content) // 2
+        path.write_bytes(
+            content[:middle] if damage == "truncated" else content[:middle] + b"\x55\xaa" + content[middle + 2 :]
+        )
+    job.fails(match=path.name)
+
+
+def test_a_restored_old_backup_is_refused_because_the_sink_shows_more(job):
+    job.run(crash_after_manifests=2)
+    shutil.copytree(job.checkpoint, job.directory / "backup")
+    job.run()
+    shutil.rmtree(job.checkpoint)
+    (job.directory / "backup").rename(job.checkpoint)
+    job.fails(match="older")
+    assert job.is_right
+
+
+def test_another_program_is_refused_with_what_differs(job):
+    job.run(crash_after_manifests=2)
+    with pytest.raises(JobExecutionException, match=r"parallelism 2.*parallelism 3"):
+        start_job(
+            source=job.directory / "in",
+            sink=job.directory / "out",
+            checkpoint=job.checkpoint,
+            options=job.options,
+            noise=False,
+            parallelism=3,
+        ).wait(60)
+
+
+@pytest.mark.parametrize("damage", ["torn", "empty", "garbage", "foreign"])
+def test_a_torn_or_foreign_local_store_is_rebuilt(job, damage):
+    job.run(crash_after_manifests=3)
+    stores = sorted(path for path in (job.directory / "local").rglob("*.mdb"))
+    assert len(stores) == 2
+    content = stores[0].read_bytes()
+    if damage == "torn":
+        stores[0].write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        stores[0].write_bytes(b"")
+    elif damage == "garbage":
+        stores[0].write_bytes(os.urandom(len(content)))
+    else:
+        shutil.copy(stores[1], stores[0])
+    job.run()
+    assert job.is_right
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own that is nearly full."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)], check=True)
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount the small disk that this test fills")
+def test_a_full_disk_stops_the_job_with_a_sentence_and_space_lets_it_go_on(job, small_disk):
+    (small_disk / "checkpoint").mkdir()
+    job.checkpoint.symlink_to(small_disk / "checkpoint")
+    job.run(crash_after_manifests=2)
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+    job.fails(match="full")
+    filler.unlink()
+    job.run()
+    assert job.is_right
