@@ -1,0 +1,89 @@
+"""Two executors whose Python is not the driver's: what has to get there gets there, and what is missing is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster.executor_environment import executor_python
+from faults import rolling_job
+from faults.processes import kill_group
+
+pytestmark = pytest.mark.spark
+
+MODULE_JOB = Path(__file__).with_name("module_job.py")
+MODULE = MODULE_JOB.with_name("worker_facts.py")
+SECONDS = 400
+# Nothing of the driver's environment reaches executors by way of environment variables.
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """The executors' interpreter, which knows neither Penstock nor PySpark."""
+    interpreter = executor_python()
+    for package in ("penstock", "pyspark"):
+        found = subprocess.run(
+            [str(interpreter), "-c", f"import {package}"], env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+        assert f"No module named '{package}'" in found.stderr
+    return interpreter
+
+
+def options_for(python: Path, directory: Path) -> list[str]:
+    return [
+        "spark.master=local-cluster[2,1,1024]",
+        "spark.executor.memory=1g",
+        f"spark.pyspark.python={python}",
+        f"state.local-dir={directory / 'local'}",
+    ]
+
+
+def run_driver(*command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a driver to its end, and leaves none of its processes behind."""
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=SECONDS)
+    finally:
+        kill_group(process)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def test_a_keyed_job_runs_on_executors_without_penstock(tmp_path, python):
+    rolling_job.write_input(tmp_path / "in")
+    options = [*options_for(python, tmp_path), "execution.epoch.max-records=40"]
+    flags = [part for option in options for part in ("--option", option)]
+    done = run_driver(rolling_job.__file__, str(tmp_path), *flags)
+    assert done.returncode == 0, done.stderr
+    assert rolling_job.published(tmp_path / "out") == rolling_job.expected(tmp_path / "in")
+
+
+def test_a_module_beside_the_program_travels_as_a_python_file(tmp_path, python):
+    options = [*options_for(python, tmp_path), f"spark.submit.pyFiles={MODULE}"]
+    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options)
+    assert done.returncode == 0, done.stderr
+    lines = [line for path in (tmp_path / "out").glob("*.json") for line in path.read_text().splitlines()]
+    numbers, prefixes, origins = zip(*(json.loads(line).split("|") for line in lines), strict=True)
+    assert sorted(map(int, numbers)) == list(range(1, 11))
+    assert set(prefixes) == {str(python.parents[1])}
+    assert all("penstock.zip" in origin for origin in origins)
+
+
+def test_a_module_that_was_left_behind_is_named_with_the_cure(tmp_path, python):
+    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options_for(python, tmp_path))
+    assert done.returncode == 1
+    assert "No module named 'worker_facts'" in done.stderr
+    assert "spark.submit.pyFiles" in done.stderr
+    assert "run again" not in done.stderr, "another try would end the same way"
