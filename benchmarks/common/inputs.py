@@ -1,0 +1,103 @@
+"""The input of the benchmarks: JSON files of (k, v, ts), and what a correct program makes of them.
+
+`v` depends on `k` alone, so that the running sums of a key are the same numbers in whatever order its
+records arrive: one checksum over all outputs tells a right answer from a wrong one, for every contender.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+START_OF_TIME = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """How much, and of what."""
+
+    records: int
+    keys: int
+    files: int
+    seed: int = 7
+
+    @property
+    def directory_name(self) -> str:
+        return f"json-{self.records}-{self.keys}-{self.files}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How many outputs a correct program has, and their sum."""
+
+    outputs: int
+    checksum: int
+
+
+def value_of(keys: Any) -> Any:
+    """`v` of a record with this key; works on numbers and on numpy arrays."""
+    return keys % 7 + 1
+
+
+def stateless_map(k: int, v: int, ts: int) -> int:
+    """The map of the stateless benchmark, the same for every contender."""
+    return k * 3 + v + ts % 10
+
+
+def stateless_filter(value: int) -> bool:
+    """The filter of the stateless benchmark: two of three records stay."""
+    return value % 3 != 0
+
+
+def make_input(root: Path, spec: InputSpec) -> Path:
+    """The directory of the input, made where it is not there yet."""
+    directory = root / spec.directory_name
+    if (directory / "expected.json").exists():
+        return directory
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    random = np.random.default_rng(spec.seed)
+    counts = np.zeros(spec.keys, np.int64)
+    stateless_outputs = stateless_checksum = 0
+    per_file = spec.records // spec.files
+    for number in range(spec.files):
+        keys = random.integers(0, spec.keys, per_file)
+        values = value_of(keys)
+        times = START_OF_TIME + np.arange(number * per_file, (number + 1) * per_file)
+        lines = [
+            f'{{"k":{k},"v":{v},"ts":{ts}}}\n'
+            for k, v, ts in zip(keys.tolist(), values.tolist(), times.tolist(), strict=True)
+        ]
+        (directory / f"part-{number:05d}.json").write_text("".join(lines))
+        counts += np.bincount(keys, minlength=spec.keys)
+        mapped = stateless_map(keys, values, times)
+        kept = mapped[stateless_filter(mapped)]
+        stateless_outputs += len(kept)
+        stateless_checksum += int(kept.sum())
+    running_sums = value_of(np.arange(spec.keys)) * counts * (counts + 1) // 2
+    expected = {
+        "keyed_sum": asdict(Expected(per_file * spec.files, int(running_sums.sum()))),
+        "stateless": asdict(Expected(stateless_outputs, stateless_checksum)),
+    }
+    (directory / "expected.json").write_text(json.dumps(expected))
+    return directory
+
+
+def expected_of(directory: Path, benchmark: str) -> Expected:
+    """What a correct program makes of an input."""
+    return Expected(**json.loads((directory / "expected.json").read_text())[benchmark])
+
+
+def records_of(directory: Path) -> int:
+    """How many records an input has."""
+    return expected_of(directory, "keyed_sum").outputs
+
+
+def input_files(directory: Path) -> list[str]:
+    """The files of an input, in order."""
+    return sorted(str(path) for path in directory.glob("part-*.json"))

@@ -1,0 +1,127 @@
+"""Runs the benchmarks one after the other and writes docs/benchmarks.md.
+
+    python benchmarks/run.py [--only NAME ...] [--contender NAME ...] [--records N]
+
+`--records` and `--contender` are for trying things out: nothing is judged then, nothing is written to docs/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests")]
+
+from common.inputs import InputSpec, expected_of, make_input  # noqa: E402
+from common.measure import Measurement, run_contender  # noqa: E402
+from common.report import load_results, save_results  # noqa: E402
+from services.kafka import KafkaBroker  # noqa: E402
+from small_epoch.rounds import measure_small_epochs  # noqa: E402
+from suite import PENSTOCK, THROUGHPUT, Benchmark, Contender  # noqa: E402
+
+CACHE = Path(os.environ.get("PENSTOCK_CACHE", CHECKOUT / ".cache"))
+
+
+def main() -> int:
+    """Measures what was asked for; the exit status says whether every goal that a ratio sets was met."""
+    options = parse_options()
+    results = load_results()
+    met = True
+    for benchmark in THROUGHPUT:
+        if options.only and benchmark.name not in options.only:
+            continue
+        print(f"{benchmark.title}", flush=True)
+        measurements = run_benchmark(benchmark, options.records, options.contender)
+        if not options.contender and not options.records:
+            met &= goals_are_met(benchmark, measurements)
+            results[benchmark.name] = [dataclasses.asdict(each) for each in measurements]
+    if not options.only or "small_epoch" in options.only:
+        print("Small epochs", flush=True)
+        small = results["small_epoch"] = measure_small_epochs(CACHE / "bench")
+        median = statistics.median(small["latencies_ms"])
+        print(f"  median {median:.0f} ms, first result after {small['first_result_seconds']:.1f} s", flush=True)
+    if not options.records and not options.contender:
+        save_results(results)
+    return 0 if met else 1
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="*", help="names of benchmarks")
+    parser.add_argument("--contender", nargs="*", help="run only these contenders; nothing is written to docs/")
+    parser.add_argument("--records", type=int, help="size of the input; nothing is written to docs/")
+    return parser.parse_args()
+
+
+def run_benchmark(benchmark: Benchmark, records: int | None, only: list[str] | None) -> list[Measurement]:
+    """Runs the contenders of one benchmark."""
+    measurements: list[Measurement] = []
+    for contender in benchmark.contenders:
+        if only and contender.name not in only:
+            continue
+        measurement = measure(benchmark, contender, records or benchmark.records)
+        rate, memory = measurement.records_per_second, measurement.worker_mb
+        print(f"  {contender.name:32} {rate:>12,.0f} records/s {memory:>8.0f} MB", flush=True)
+        measurements.append(measurement)
+    return measurements
+
+
+def measure(benchmark: Benchmark, contender: Contender, records: int) -> Measurement:
+    """Runs one contender on its share of the input."""
+    share = int(records * contender.share)
+    files = max(benchmark.files_per_epoch * 2, share // benchmark.records_per_file)
+    directory = make_input(CACHE / "bench" / "input", InputSpec(share // files * files, benchmark.keys, files))
+    command = [str(python_of(contender)), str(CHECKOUT / "benchmarks" / contender.script)]
+    expected = expected_of(directory, benchmark.answer)
+    if not contender.needs_broker:
+        return run_contender(
+            contender.name,
+            command,
+            input_directory=directory,
+            expected=expected,
+            files_per_epoch=benchmark.files_per_epoch,
+        )
+    broker = KafkaBroker(CACHE / "bench" / "broker")
+    try:
+        broker.start()
+        return run_contender(
+            contender.name,
+            command,
+            input_directory=directory,
+            expected=expected,
+            files_per_epoch=benchmark.files_per_epoch,
+            environment={"BENCHMARK_BROKER": broker.bootstrap},
+        )
+    finally:
+        broker.delete()
+
+
+def python_of(contender: Contender) -> Path:
+    """The interpreter that has what a contender needs; bytewax gets an environment of its own."""
+    if contender.environment == "penstock":
+        return Path(sys.executable)
+    home = CACHE / "bench" / contender.environment
+    subprocess.run([str(CHECKOUT / "tools" / "bench_environment.sh"), contender.environment], check=True)
+    return home / "bin" / "python"
+
+
+def goals_are_met(benchmark: Benchmark, measurements: list[Measurement]) -> bool:
+    """Prints every promised ratio that was missed."""
+    rates = {each.contender: each.records_per_second for each in measurements}
+    met = True
+    for goal in benchmark.goals:
+        ratio = rates[PENSTOCK] / rates[goal.contender]
+        if ratio < goal.ratio:
+            met = False
+            print(f"  MISSED: {ratio:.2f} x {goal.contender}, the goal is {goal.ratio} x", flush=True)
+    return met
+
+
+if __name__ == "__main__":
+    sys.exit(main())
