@@ -94,12 +94,6 @@ RETAINED_CHECKPOINTS = ConfigOption(
     10,
     "From how many of the newest epochs the job can be started again.",
 )
-SINK_PUBLISH_TIMEOUT = ConfigOption(
-    "sink.publish-timeout",
-    parse_duration,
-    300_000,
-    "How long publishing one epoch may take before the job fails, in ms.",
-)
 LOG_LEVEL = ConfigOption(
     "logging.level",
     one_of("debug", "info", "warning", "error"),
@@ -127,7 +121,6 @@ ALL_OPTIONS = (
     STATE_BACKEND,
     STATE_LOCAL_DIRECTORY,
     RETAINED_CHECKPOINTS,
-    SINK_PUBLISH_TIMEOUT,
     LOG_LEVEL,
     LOG_FORMAT,
 )

@@ -80,9 +80,13 @@ def should_snapshot(header: StateFileHeader) -> bool:
     return header.delta_bytes > limit or header.chain > _MAX_CHAIN
 
 
-def needs_snapshot(storage: CheckpointStorage, head: str) -> bool:
-    """Whether a snapshot of the state that `head` names is due."""
-    return should_snapshot(read_header(storage, head))
+def snapshot_if_due(storage: CheckpointStorage, store: StateStore, head: str, prefix: str) -> str:
+    """Replaces a long chain of deltas: the new name of the state that the store is at, or `head` as it is."""
+    if not should_snapshot(read_header(storage, head)):
+        return head
+    snapshot = write_snapshot(storage, store, head, prefix)
+    store.apply((), snapshot)
+    return snapshot
 
 
 def live_files(storage: CheckpointStorage, heads: Iterable[str]) -> set[str]:

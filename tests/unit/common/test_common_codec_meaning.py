@@ -72,8 +72,8 @@ def round_trip(type_info: TypeInformation, values: list[Any]) -> list[Any]:
 def test_accepted_values_become_the_declared_type(type_info: Any, given: Any, becomes: Any) -> None:
     (result,) = round_trip(type_info, [given])
     assert result == becomes
-    assert isinstance(result, type(becomes))
-    assert not isinstance(result, bool) or isinstance(becomes, bool)
+    # Rows that come out of columns have a class of their own for their names.
+    assert (Row if isinstance(result, Row) else type(result)) is type(becomes)
 
 
 @pytest.mark.parametrize(

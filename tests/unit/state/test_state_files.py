@@ -14,7 +14,8 @@ from penstock.state.state_file_format import read_header, read_state_file
 from penstock.state.state_files import (
     bring_to,
     live_files,
-    needs_snapshot,
+    should_snapshot,
+    snapshot_if_due,
     write_delta,
     write_snapshot,
 )
@@ -241,13 +242,13 @@ def test_snapshots_are_due_by_bytes_and_by_length(
     store = MemoryStore()
     small = delta(storage, 1, None, (b"a", b"x" * 500))
     large = delta(storage, 2, small, (b"a", b"y" * 500))
-    assert [needs_snapshot(storage, path) for path in (small, large)] == [False, True]
+    assert [should_snapshot(read_header(storage, path)) for path in (small, large)] == [False, True]
     bring_to(store, large, storage)
     head = write_snapshot(storage, store, large, "state/1/2-2-0")
     due = []
     for epoch in range(3, 7):
         head = delta(storage, epoch, head, (b"a", b"z"))
-        due.append(needs_snapshot(storage, head))
+        due.append(should_snapshot(read_header(storage, head)))
     assert due == [False, False, False, True]
     assert read_header(storage, head).chain == 4
 
@@ -265,3 +266,16 @@ def test_live_files_are_all_that_heads_need(storage: LocalCheckpointStorage) -> 
     storage.delete(paths[0])
     with pytest.raises(StateCorruptionError, match=paths[0]):
         live_files(storage, [paths[1]])
+
+
+def test_a_snapshot_that_is_due_replaces_the_head_and_one_that_is_not_leaves_it(
+    storage: LocalCheckpointStorage, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = chain(storage)[-1]
+    bring_to(store, head, storage)
+    assert snapshot_if_due(storage, store, head, "state/1/4-2-0") == head
+    monkeypatch.setattr(state_files, "_MAX_CHAIN", 2)
+    snapshot = snapshot_if_due(storage, store, head, "state/1/4-2-0")
+    assert read_header(storage, snapshot).kind == "snapshot"
+    assert store.tag == snapshot
+    assert list(store.scan(b"", b"\xff")) == [(b"b", b"3")]

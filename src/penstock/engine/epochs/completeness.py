@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from penstock.common.errors import IncompleteEpochError
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.messages import Done
 
 
-@dataclass(frozen=True)
-class EpochOutcome:
-    """What the tasks of an epoch said, after it was found to be whole."""
-
-    done: tuple[Done, ...]
-    """Sorted by stage and subtask."""
-
-
-def check_complete(job: CompiledJob, source_tasks: int, messages: Iterable[Done]) -> EpochOutcome:
-    """Raises unless nothing is missing, nothing is there twice and nothing was lost on the way."""
+def check_complete(job: CompiledJob, source_tasks: int, messages: Iterable[Done]) -> list[Done]:
+    """The messages by stage and subtask; raises if one is missing or there twice, or records were lost on the way."""
     done = sorted(messages, key=lambda message: (message.stage, message.subtask))
     present = Counter((message.stage, message.subtask) for message in done)
     expected = {(0, task) for task in range(source_tasks)}
@@ -32,7 +23,7 @@ def check_complete(job: CompiledJob, source_tasks: int, messages: Iterable[Done]
             f"the epoch is not whole: no word from (stage, subtask) {missing}, too much from {unexpected}"
         )
     _check_counts(job, done)
-    return EpochOutcome(tuple(done))
+    return done
 
 
 def _check_counts(job: CompiledJob, done: Sequence[Done]) -> None:

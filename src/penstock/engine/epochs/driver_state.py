@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.sink import EpochId
 from penstock.state.memory import MemoryStore
-from penstock.state.state_files import bring_to, needs_snapshot, write_delta, write_snapshot
+from penstock.state.state_files import bring_to, snapshot_if_due, write_delta
 from penstock.state.storage import CheckpointStorage
 
 DRIVER_STAGE = 0
@@ -40,9 +40,7 @@ class DriverState:
         if head is not None and head != self._head:
             self._store.apply(self._store.changes(), head)
             self._store.discard_changes()
-            if needs_snapshot(self._storage, head):
-                head = write_snapshot(self._storage, self._store, head, self._prefix(epoch))
-                self._store.apply((), head)
+            head = snapshot_if_due(self._storage, self._store, head, self._prefix(epoch))
         self._head = head
 
     def _prefix(self, epoch: EpochId) -> str:

@@ -48,7 +48,7 @@ class Manifest:
     now: int = 0
     """Processing time of the epoch: time never goes back after a restart."""
     records: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Running totals: records read, records of each operator."""
+    """Running totals: `read`, the records read since the job's first start."""
     version: int = FORMAT_VERSION
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget
-from penstock.engine.epochs.completeness import EpochOutcome, check_complete
+from penstock.engine.epochs.completeness import check_complete
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
@@ -26,6 +26,7 @@ from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordina
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.engine.stages.messages import Done
 from penstock.state.index import write_index
 from penstock.state.storage import CheckpointStorage
 
@@ -97,7 +98,7 @@ class EpochRunner:
         executor = self._executor_for(manifest.job_id)
         ended = False
         try:
-            self._publish_again(publisher, manifest)
+            self._publish_again(publisher)
             if not manifest.final:
                 self._run_epochs(manifest, publisher, executor)
             publisher.wait()
@@ -136,7 +137,7 @@ class EpochRunner:
                 + "\nUse the program that wrote it, or another checkpoint directory."
             )
 
-    def _publish_again(self, publisher: Publisher, manifest: Manifest) -> None:
+    def _publish_again(self, publisher: Publisher) -> None:
         """Whatever the last driver managed to publish: doing it again changes nothing, leaving it out would."""
         newest = self._log.newest_epoch()
         publisher.recover(None if newest is None else newest.epoch)
@@ -204,12 +205,12 @@ class EpochRunner:
         self._raise_failures(results)
         if results.has_retries:
             self._run += 1
-        outcome = check_complete(self._job, len(tasks), results.done)
+        done = check_complete(self._job, len(tasks), results.done)
         ran = time.perf_counter()
         publisher.wait()
         waited = time.perf_counter()
-        following = self._commit(manifest, header, work, outcome, state, sources, publisher)
-        records = sum(read.records for message in outcome.done for read in message.reads)
+        following = self._commit(manifest, header, work, done, state, sources, publisher)
+        records = sum(read.records for message in done for read in message.reads)
         self.progress.epoch_committed(
             EpochTimes(
                 following.number,
@@ -219,8 +220,8 @@ class EpochRunner:
                 waited - ran,
                 time.perf_counter() - waited,
             ),
-            _operator_counts(outcome),
-            sum(message.state_bytes for message in outcome.done),
+            _operator_counts(done),
+            sum(message.state_bytes for message in done),
         )
         if following.number % _RETENTION_EVERY == 0:
             remove_unneeded(self._storage, self._log, self._settings.retained)
@@ -232,22 +233,22 @@ class EpochRunner:
         manifest: Manifest,
         header: EpochHeader,
         work: EpochInput,
-        outcome: EpochOutcome,
+        done: Sequence[Done],
         state: DriverState,
         sources: SourceCoordinator,
         publisher: Publisher,
     ) -> Manifest:
-        progress = [read for message in outcome.done for read in message.reads]
+        progress = [read for message in done for read in message.reads]
         sources.committing(work, progress)
-        timers = [message.next_timer for message in outcome.done if message.next_timer is not None]
+        timers = [message.next_timer for message in done if message.next_timer is not None]
         tokens: dict[str, list[Any]] = {}
-        for message in outcome.done:
+        for message in done:
             for uid, staged in message.tokens.items():
                 tokens.setdefault(uid, []).extend(staged)
         # Three small files, each waiting for the disk: they wait together.
         writes = self._writers
         driver_head = writes.submit(state.stage, header.epoch)
-        index = writes.submit(self._stage_index, header, outcome)
+        index = writes.submit(self._stage_index, header, done)
         staged_tokens = writes.submit(publisher.stage_tokens, header.epoch, tokens)
         newest = self._log.newest
         assert newest is not None
@@ -270,8 +271,8 @@ class EpochRunner:
         publisher.publish(following)
         return following
 
-    def _stage_index(self, header: EpochHeader, outcome: EpochOutcome) -> str | None:
-        heads = {(m.stage, m.subtask): m.head for m in outcome.done if m.head is not None}
+    def _stage_index(self, header: EpochHeader, done: Sequence[Done]) -> str | None:
+        heads = {(m.stage, m.subtask): m.head for m in done if m.head is not None}
         if heads == self._heads and header.index is not None:
             return header.index
         self._heads = heads
@@ -293,9 +294,9 @@ class EpochRunner:
             self._wait(self._cancelled, left)
 
 
-def _operator_counts(outcome: EpochOutcome) -> dict[str, dict[str, int]]:
+def _operator_counts(done: Sequence[Done]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
-    for message in outcome.done:
+    for message in done:
         for uid, of_subtask in message.operators.items():
             totals = counts.setdefault(uid, {})
             for name, count in of_subtask.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.common.fail_points import reach
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.state.index import read_head
-from penstock.state.state_files import bring_to, needs_snapshot, write_delta, write_snapshot
+from penstock.state.state_files import bring_to, snapshot_if_due, write_delta
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import StateStore, StoreChangedError
 
@@ -39,9 +39,8 @@ class SubtaskState:
         continues = self._has_run and head == self._staged
         if not (continues and self._apply_own_changes(head)):
             bring_to(self.store, head, self._storage)
-        if head is not None and needs_snapshot(self._storage, head):
-            head = write_snapshot(self._storage, self.store, head, self._prefix(header))
-            self.store.apply((), head)
+        if head is not None:
+            head = snapshot_if_due(self._storage, self.store, head, self._prefix(header))
         self._parent = head
         return continues
 
