@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from penstock.common.columns import ColumnCodec, mismatch
 from penstock.common.errors import TypeMismatchError
-from penstock.common.row import Row, inserted_values, rows_of_columns
+from penstock.common.row import Row
+from penstock.common.slot_rows import columns_of_rows, rows_of_columns
 from penstock.common.typeinfo_basic import TypeInformation
 from penstock.common.typeinfo_composite import (
     CollectionTypeInfo,
@@ -108,9 +109,9 @@ class RowShape:
     def split(self, values: Sequence[Any]) -> list[list[Any]]:
         count = len(self._names)
         if all(issubclass(each, Row) for each in set(map(type, values))):
-            tuples = inserted_values(values, self._names)
-            if tuples is not None and not set(map(len, tuples)) - {count}:
-                return _values_by_place(tuples, count)
+            columns = columns_of_rows(values, self._names)
+            if columns is not None:
+                return columns
         ordered = [self._ordered(value, index) for index, value in enumerate(values)]
         return _values_by_place(ordered, count)
 

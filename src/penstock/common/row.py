@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from operator import attrgetter
 from typing import Any
 
 
@@ -28,8 +27,6 @@ class FieldNames(tuple[str, ...]):
     """The names of a row's fields, with their places. Rows of the same names share one object."""
 
     positions: dict[str, int]
-    row_class: type[Row]
-    """A row with a property for each name: reading a field by `__getattr__` takes many times as long."""
 
 
 _known_names: dict[tuple[str, ...], FieldNames] = {}
@@ -43,21 +40,10 @@ def field_names(names: Sequence[str]) -> FieldNames:
     if known is None:
         known = FieldNames(key)
         known.positions = {name: place for place, name in reversed(list(enumerate(key)))}
-        known.row_class = _class_with_fields(known)
         if len(_known_names) >= _MAX_KNOWN_NAMES:
             _known_names.clear()
         _known_names[key] = known
     return known
-
-
-def _class_with_fields(names: FieldNames) -> type[Row]:
-    """Rows of this class are inserts with these names: both are the class's, so that making a row is cheap."""
-
-    def field(place: int) -> property:
-        return property(lambda row: row._values[place])  # pyright: ignore[reportPrivateUsage]
-
-    fields = {name: field(place) for name, place in names.positions.items() if not hasattr(Row, name)}
-    return type("Row", (Row,), {"__slots__": (), "__doc__": Row.__doc__, "_fields": names, "_kind": 0, **fields})
 
 
 class Row:
@@ -116,10 +102,7 @@ class Row:
         self._fields = _names(field_names)
 
     def _become_plain(self) -> None:
-        """Names and kind become the row's own, to be changed."""
-        fields, kind = self._fields, self._kind
-        self.__class__ = Row  # pyright: ignore[reportAttributeAccessIssue]
-        self._fields, self._kind = fields, kind
+        """Names, kind and values become the row's own, to be changed. They are, unless a class says otherwise."""
 
     def get_field_names(self) -> list[str] | None:
         """The names of the fields; None for a row made by position."""
@@ -222,36 +205,17 @@ def _without_rows(value: Any) -> Any:
     return value
 
 
-def restore_row(fields: tuple[str, ...] | None, values: Sequence[Any], kind: int) -> Row:
-    """A row from its parts, which it keeps without copying."""
-    row = Row.__new__(Row)
-    row._fields = None if fields is None else field_names(fields)  # pyright: ignore[reportPrivateUsage]
+def restored(row: Row, fields: FieldNames | None, values: Sequence[Any], kind: int) -> Row:
+    """Gives a plain row its parts, which it keeps without copying."""
+    row._fields = fields  # pyright: ignore[reportPrivateUsage]
     row._values = values  # pyright: ignore[reportPrivateUsage]
     row._kind = kind  # pyright: ignore[reportPrivateUsage]
     return row
 
 
-def rows_of_columns(fields: tuple[str, ...], columns: Sequence[Sequence[Any]]) -> list[Row]:
-    """Inserted rows with the given field names, one per place in the columns."""
-    new = Row.__new__
-    row_class = field_names(fields).row_class
-    rows: list[Row] = []
-    append = rows.append
-    for values in zip(*columns, strict=True):
-        row = new(row_class)
-        row._values = values  # pyright: ignore[reportPrivateUsage]
-        append(row)
-    return rows
+def restore_row(fields: tuple[str, ...] | None, values: Sequence[Any], kind: int) -> Row:
+    """A row from its parts."""
+    return restored(Row.__new__(Row), None if fields is None else field_names(fields), values, kind)
 
 
 _names = field_names
-_fields_of = attrgetter("_fields")
-_kind_of = attrgetter("_kind")
-_values_of = attrgetter("_values")
-
-
-def inserted_values(rows: Sequence[Row], fields: tuple[str, ...]) -> list[Sequence[Any]] | None:
-    """The values of each row; None unless all are inserts and have these names, in this order, or none."""
-    if set(map(_fields_of, rows)) <= {fields, None} and set(map(_kind_of, rows)) <= {0}:
-        return list(map(_values_of, rows))
-    return None

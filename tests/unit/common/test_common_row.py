@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from penstock.common.row import Row, RowKind, rows_of_columns
+from penstock.common.row import Row, RowKind
 
 
 def test_fields_by_name_position_and_attribute() -> None:
@@ -95,20 +95,3 @@ def test_a_copy_does_not_share_its_values() -> None:
     other = copy.copy(row)
     other["a"] = 2
     assert row.a == 1
-
-
-def test_rows_of_columns_read_their_fields_by_name_until_they_are_renamed() -> None:
-    (row,) = rows_of_columns(("k", "as_dict"), [[1], [2]])
-    assert (row.k, row["as_dict"], row.as_dict()) == (1, 2, {"k": 1, "as_dict": 2})
-    row.set_field_names(["a", "b"])
-    assert (row.a, row.b) == (1, 2)
-    with pytest.raises(AttributeError):
-        _ = row.k
-
-
-def test_rows_of_columns_have_a_kind_of_their_own_once_it_is_set() -> None:
-    first, second = rows_of_columns(("k",), [[1, 1]])
-    first.set_row_kind(RowKind.DELETE)
-    assert (first.get_row_kind(), second.get_row_kind()) == (RowKind.DELETE, RowKind.INSERT)
-    assert first != second
-    assert (first.k, copy.copy(first).k, pickle.loads(pickle.dumps(second))) == (1, 1, Row(k=1))
