@@ -20,6 +20,7 @@ from penstock.state.state import (
     ListState,
     MapState,
     MergingState,
+    OperatorStateStore,
     ReadOnlyBroadcastState,
     ReducingState,
     State,
@@ -27,6 +28,7 @@ from penstock.state.state import (
 )
 from penstock.state.storage import CheckpointStorage, LocalCheckpointStorage, open_storage
 from penstock.state.store import StateStore, StoreChangedError
+from penstock.state.ttl_config import StateTtlConfig
 
 __all__ = [
     "AggregatingState",
@@ -44,12 +46,14 @@ __all__ = [
     "MapStateDescriptor",
     "MemoryStore",
     "MergingState",
+    "OperatorStateStore",
     "ReadOnlyBroadcastState",
     "ReducingState",
     "ReducingStateDescriptor",
     "State",
     "StateDescriptor",
     "StateStore",
+    "StateTtlConfig",
     "StoreChangedError",
     "ValueState",
     "ValueStateDescriptor",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.common.errors import StateError
+from penstock.state.catalogue import StateCatalogue
 from penstock.state.descriptors import MapStateDescriptor
 from penstock.state.handle import DEFAULT_CACHE_LIMIT
 from penstock.state.map_handle import MapHandle
@@ -48,7 +49,7 @@ class _BroadcastHandle(_ReadOnlyHandle, BroadcastState[Any, Any]):
     def put(self, key: Any, value: Any) -> None:
         self._entries.put(key, value)
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         self._entries.put_all(dict_value)
 
     def remove(self, key: Any) -> None:
@@ -68,6 +69,8 @@ class BroadcastStateBackend:
         self._store = store
         self._uid = uid
         self._handles: dict[str, MapHandle] = {}
+        self.catalogue = StateCatalogue(store, uid)
+        """What the states are, in words; the operator flushes it."""
 
     def get_broadcast_state(self, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
         """State that the elements of the broadcast stream change."""
@@ -90,8 +93,11 @@ class BroadcastStateBackend:
     def _handle(self, descriptor: MapStateDescriptor) -> MapHandle:
         if not isinstance(descriptor, MapStateDescriptor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise StateError(f"broadcast state takes a MapStateDescriptor, got {descriptor!r}")
+        if descriptor.time_to_live is not None:
+            raise StateError(f"broadcast state '{descriptor.name}' has no time to live: only keyed state expires")
         handle = self._handles.get(descriptor.name)
         if handle is None:
+            self.catalogue.add(descriptor, "BroadcastState")
             handle = self._handles[descriptor.name] = MapHandle(
                 descriptor.name,
                 self,

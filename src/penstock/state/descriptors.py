@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.common.errors import StateError, UnsupportedError
+from penstock.common.errors import StateError
 from penstock.common.type_inference import infer_type
 from penstock.common.typeinfo import TypeInformation, Types
+from penstock.state.ttl_config import StateTtlConfig
 
 TypeLike = TypeInformation | type[Any] | None
 """`Types.LONG()`, `int`, a dataclass, or None where nothing is declared."""
@@ -25,16 +26,23 @@ class StateDescriptor:
             raise StateError(f"state needs a name, got {name!r}")
         self.name = name
         self.type_info = type_info
+        self._ttl_config: StateTtlConfig | None = None
 
     def get_name(self) -> str:
         """The name of the state."""
         return self.name
 
-    def enable_time_to_live(self, ttl_config: Any) -> None:
-        """Not there yet."""
-        raise UnsupportedError(
-            f"state '{self.name}': time to live is not supported yet; remove old entries with a timer"
-        )
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Values of the state expire, each on its own, a time after their last use."""
+        if not isinstance(ttl_config, StateTtlConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"state '{self.name}' takes a StateTtlConfig, got {ttl_config!r}")
+        self._ttl_config = ttl_config
+
+    @property
+    def time_to_live(self) -> StateTtlConfig | None:
+        """How long values live; None where they do not expire."""
+        config = self._ttl_config
+        return config if config is not None and config.is_enabled() else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.type_info!r})"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from penstock.common.errors import StateError
+from penstock.state.catalogue import StateCatalogue
+from penstock.state.copied_value_handles import COPYING
 from penstock.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -20,8 +22,10 @@ from penstock.state.list_handle import ListHandle
 from penstock.state.map_handle import MapHandle
 from penstock.state.state_keys import StateKeys
 from penstock.state.store import StateStore
+from penstock.state.ttl_cleanup import ExpiringHandle, check_time_to_live
+from penstock.state.ttl_handles import expiring_handle
 from penstock.state.value_handles import AggregatingHandle, ReducingHandle, ValueHandle
-from penstock.state.value_serializers import serializer_for
+from penstock.state.value_serializers import ValueSerializer, serializer_for
 
 _Handle = TypeVar("_Handle", bound=StateHandle)
 
@@ -29,8 +33,16 @@ _Handle = TypeVar("_Handle", bound=StateHandle)
 class KeyedStateBackend:
     """Makes handles of state; they work on `current_key`, which the operator sets for every record."""
 
+    keys_class: type[StateKeys] = StateKeys
+
     def __init__(
-        self, store: StateStore, uid: str, max_parallelism: int, *, cache_limit: int = DEFAULT_CACHE_LIMIT
+        self,
+        store: StateStore,
+        uid: str,
+        max_parallelism: int,
+        *,
+        cache_limit: int = DEFAULT_CACHE_LIMIT,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         self.current_key: bytes | None = None
         """The encoded key that handles work on; None outside records and timers."""
@@ -39,6 +51,11 @@ class KeyedStateBackend:
         self._max_parallelism = max_parallelism
         self._cache_limit = cache_limit
         self._handles: dict[str, StateHandle] = {}
+        self._clock = clock
+        """Processing time, which values with a time to live expire by."""
+        self._expiring: list[ExpiringHandle] = []
+        self.catalogue = StateCatalogue(store, uid)
+        """What the states are, in words; the operator flushes it."""
 
     @property
     def state_names(self) -> list[str]:
@@ -53,13 +70,13 @@ class KeyedStateBackend:
     def get_list_state(self, descriptor: ListStateDescriptor) -> ListHandle:
         """State that is a list."""
         _require(descriptor, ListStateDescriptor)
-        return self._handle(ListHandle, descriptor.name, serializer_for(descriptor.element_type))
+        return self._handle(ListHandle, descriptor, serializer_for(descriptor.element_type))
 
     def get_map_state(self, descriptor: MapStateDescriptor) -> MapHandle:
         """State that is a map."""
         _require(descriptor, MapStateDescriptor)
         serializers = serializer_for(descriptor.key_type), serializer_for(descriptor.value_type)
-        return self._handle(MapHandle, descriptor.name, *serializers)
+        return self._handle(MapHandle, descriptor, *serializers)
 
     def get_reducing_state(self, descriptor: ReducingStateDescriptor) -> ReducingHandle:
         """State that is all values added to it, reduced to one."""
@@ -105,32 +122,65 @@ class KeyedStateBackend:
         for handle in self._handles.values():
             handle.flush()
 
+    def count_records(self, records: int) -> None:
+        """The operator has processed records: clean-up of expired values may go by their number."""
+        for handle in self._expiring:
+            handle.use_for_records(records)
+
+    def clean_up_before_snapshot(self) -> None:
+        """Removes what has expired: all state is about to be written anew. The caller has flushed."""
+        for handle in self._expiring:
+            handle.clean_up_before_snapshot()
+
     def drop_caches(self) -> None:
         """Forgets everything that was read from the store or not written to it."""
         for handle in self._handles.values():
             handle.drop_caches()
 
     def _single_value(self, kind: type[_Handle], descriptor: StateDescriptor) -> _Handle:
-        return self._handle(kind, descriptor.name, serializer_for(descriptor.type_info))
+        return self._handle(kind, descriptor, serializer_for(descriptor.type_info))
 
-    def _handle(self, kind: type[_Handle], name: str, *serializers: Any) -> _Handle:
+    def _handle(self, kind: type[_Handle], descriptor: StateDescriptor, *serializers: Any) -> _Handle:
+        name = descriptor.name
         handle = self._handles.get(name)
         if handle is None:
-            keys = StateKeys(self._uid, name, self._max_parallelism)
+            keys = self.keys_class(self._uid, name, self._max_parallelism)
             for other in self._handles.values():
                 if other.keys_in_store.prefix == keys.prefix:
                     raise StateError(f"the state names '{name}' and '{other.name}' have the same hash; rename one")
-            handle = self._handles[name] = kind(name, self, self._store, keys, self._cache_limit, *serializers)
+            self.catalogue.add(descriptor)
+            handle = self._handles[name] = self._new_handle(kind, descriptor, keys, serializers)
         if not isinstance(handle, kind):
             raise StateError(
                 f"operator '{self._uid}' uses the name '{name}' for two kinds of state: "
                 f"{_kind_of(type(handle))} and {_kind_of(kind)}; give them different names"
             )
+        if isinstance(handle, ExpiringHandle) != (descriptor.time_to_live is not None):
+            raise StateError(f"operator '{self._uid}' uses state '{name}' both with and without a time to live")
+        return handle
+
+    def _new_handle(
+        self,
+        kind: type[StateHandle],
+        descriptor: StateDescriptor,
+        keys: StateKeys,
+        serializers: tuple[ValueSerializer, ...],
+    ) -> StateHandle:
+        name, config = descriptor.name, descriptor.time_to_live
+        place = (name, self, self._store, keys, self._cache_limit)
+        check_time_to_live(self._store, self._uid, name, keys, is_enabled=config is not None)
+        if config is None:
+            kind = COPYING.get(kind, kind) if serializers[-1].may_change else kind
+            return kind(*place, *serializers)
+        if self._clock is None:
+            raise StateError(f"operator '{self._uid}' has no clock that values of state '{name}' could expire by")
+        handle = expiring_handle(kind, place, serializers, config, self._clock)
+        self._expiring.append(handle)
         return handle
 
 
 def _kind_of(handle: type[StateHandle]) -> str:
-    return handle.__name__.replace("Handle", "State")
+    return handle.__name__.removeprefix("Expiring").removeprefix("Copied").replace("Handle", "State")
 
 
 def _require(descriptor: StateDescriptor, kind: type[StateDescriptor]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,16 @@ import lmdb
 from penstock.common.errors import PenstockError, StateCorruptionError
 from penstock.state.lmdb_environment import DAMAGE, Environment, acquire, release
 from penstock.state.overlay import Overlay, merge
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.store import Entry, StoreChangedError
 
 _PREFIX_BYTES = 480
 """Keys of this length or more are stored under this much of them and a digest, the whole key in the value."""
 _TAG_KEY = b"tag"
+_SCAN_PART = 1000
 _NOT_CHANGED = object()
 _NOT_SEEN = object()
+_key_of = itemgetter(0)
 
 
 class LmdbStore:
@@ -61,11 +66,24 @@ class LmdbStore:
         """Removes a key in the epoch under way."""
         self._changes[key] = None
 
+    def put_all(self, entries: Iterable[Entry]) -> None:
+        """Sets and deletes many values in the epoch under way."""
+        self._changes.update(entries)
+
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The entries with start <= key < end in ascending order."""
         return merge(self._scan_committed(start, end), self._overlay.between(start, end))
 
-    def changes(self) -> list[Entry]:
+    def committed_lengths(self, keys: Sequence[bytes]) -> list[int]:
+        """How long the committed value of each key is; -1: there is none."""
+        changes, self._changes = self._changes, {}
+        try:
+            return [-1 if value is None else len(value) for value in map(self.get, keys)]
+        finally:
+            self._changes = changes
+            self.release()
+
+    def changes(self) -> SortedEntries:
         """What the epoch under way changed, sorted by key."""
         # The epoch is over: an idle process must not keep old pages of the file from being used again.
         self.release()
@@ -89,7 +107,7 @@ class LmdbStore:
 
     def apply(self, entries: Iterable[Entry], tag: str) -> None:
         """Makes entries part of the committed ones, and sets the tag, in one transaction."""
-        entries = entries if isinstance(entries, list | tuple) else list(entries)
+        entries = entries if isinstance(entries, Sequence) else list(entries)
         self._write(lambda transaction, environment: self._apply(transaction, environment, entries, tag))
         self._seen_tag = tag
 
@@ -173,16 +191,11 @@ class LmdbStore:
             return
         if self._seen_tag is not _NOT_SEEN and current != self._seen_tag:
             raise StoreChangedError(_changed(self._directory, self._seen_tag, current))
-        put, delete = transaction.put, transaction.delete
-        for key, value in entries:
-            if len(key) >= _PREFIX_BYTES:
-                value = None if value is None else _join_long(key, value)  # noqa: PLW2901
-                key = _physical_key(key)  # noqa: PLW2901
-            if value is None:
-                delete(key)
-            else:
-                put(key, value)
-        put(_TAG_KEY, tag.encode(), db=environment.meta)
+        deleted: list[bytes] = []
+        transaction.cursor().putmulti(_physical_entries(entries, deleted))
+        for key in deleted:
+            transaction.delete(key)
+        transaction.put(_TAG_KEY, tag.encode(), db=environment.meta)
 
     def _drop(self, transaction: Any, environment: Environment) -> None:
         transaction.drop(environment.entries, delete=False)
@@ -209,6 +222,18 @@ def _changed(directory: Path, seen: object, found: str | None) -> str:
     return f"another process has changed the local store {directory}: it was at {seen}, it is at {found}"
 
 
+def _physical_entries(entries: Iterable[Entry], deleted: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """What to put, as it is stored; the stored keys of what is to go are added to `deleted`."""
+    for entry in entries:
+        key, value = entry
+        if value is None:
+            deleted.append(_physical_key(key))
+        elif len(key) < _PREFIX_BYTES:
+            yield entry  # pyright: ignore[reportReturnType]
+        else:
+            yield _physical_key(key), _join_long(key, value)
+
+
 def _physical_key(key: bytes) -> bytes:
     if len(key) < _PREFIX_BYTES:
         return key
@@ -231,7 +256,14 @@ def _in_key_order(cursor: Any, start: bytes, end: bytes) -> Iterator[tuple[bytes
         return
     run: list[tuple[bytes, bytes]] = []
     run_prefix = b""
-    for key, value in cursor:
+    entries = iter(cursor)
+    # Stores of short keys are read by the thousand; the rest, entry by entry.
+    while part := list(islice(entries, _SCAN_PART)):
+        if not (start <= part[0][0] and part[-1][0] < end and max(map(len, map(_key_of, part))) < _PREFIX_BYTES):
+            entries = chain(part, entries)
+            break
+        yield from part
+    for key, value in entries:
         prefix = key[:_PREFIX_BYTES]
         if run and prefix != run_prefix:
             yield from sorted(run)

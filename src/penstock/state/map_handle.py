@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from penstock.state.handle import CurrentKey, StateHandle
+from penstock.state.handle import ContainerHandle, CurrentKey
 from penstock.state.key_encoding import decode_key, encode_key
+from penstock.state.own_copy import own_copy
 from penstock.state.state import MapState
 from penstock.state.state_keys import StateKeys, end_of_prefix
 from penstock.state.store import StateStore
@@ -38,7 +39,9 @@ def _key(identity: Any) -> Any:
     return decode_key(identity) if type(identity) is bytes else identity
 
 
-class _CachedMap:
+class CachedMap:
+    """What is known of the map of one key."""
+
     __slots__ = ("cleared", "complete", "dirty", "ordered", "values")
 
     def __init__(self) -> None:
@@ -53,7 +56,7 @@ class _CachedMap:
         """True when what the store has is to be removed."""
 
 
-class MapHandle(StateHandle, MapState[Any, Any]):
+class MapHandle(ContainerHandle[CachedMap], MapState[Any, Any]):
     """`MapState`."""
 
     def __init__(
@@ -66,14 +69,9 @@ class MapHandle(StateHandle, MapState[Any, Any]):
         key_serializer: ValueSerializer,
         value_serializer: ValueSerializer,
     ) -> None:
-        super().__init__(name, owner, store, keys, cache_limit)
+        super().__init__(name, owner, store, keys, cache_limit, value_serializer)
         self._convert_key = key_serializer.convert
         self._own_identity = _OWN_IDENTITY & {key_serializer.expected} if key_serializer.expected else _OWN_IDENTITY
-        self._serializer = value_serializer
-        self._expected = value_serializer.expected
-        self._cache: dict[bytes | None, _CachedMap] = {}
-        self._dirty: dict[bytes, None] = {}
-        self._size = 0
 
     def get(self, key: Any) -> Any:
         """The value of a key; None when there is none."""
@@ -81,19 +79,21 @@ class MapHandle(StateHandle, MapState[Any, Any]):
         try:
             value = self._cache[self._owner.current_key].values[identity]
         except KeyError:
-            value = self._load(identity)
-        return None if value is _ABSENT else value
+            value = self._load_entry(identity)
+        if value is _ABSENT:
+            return None
+        return own_copy(value) if self._copies else value
 
     def contains(self, key: Any) -> bool:
         """Whether there is a value of this key."""
         identity = self._identity(key)
         value = self._current().values.get(identity, _UNKNOWN)
-        return (self._load(identity) if value is _UNKNOWN else value) is not _ABSENT
+        return (self._load_entry(identity) if value is _UNKNOWN else value) is not _ABSENT
 
     def put(self, key: Any, value: Any) -> None:
         """Sets the value of a key."""
-        if type(value) is not self._expected and self._expected is not None:
-            value = self._serializer.convert(value)
+        if type(value) is not self._expected:
+            value = self._kept(value)
         identity = key if type(key) in self._own_identity else self._identity(key)
         cached = self._changing()
         if identity not in cached.values:
@@ -102,9 +102,9 @@ class MapHandle(StateHandle, MapState[Any, Any]):
         cached.values[identity] = value
         cached.dirty[identity] = None
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        """Sets the values of many keys."""
-        for key, value in dict_value.items():
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Sets the values of many keys: of a dict, or of pairs."""
+        for key, value in dict_value.items() if isinstance(dict_value, Mapping) else dict_value:
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
@@ -119,7 +119,8 @@ class MapHandle(StateHandle, MapState[Any, Any]):
 
     def items(self) -> list[tuple[Any, Any]]:
         """The keys with their values."""
-        return [(_key(identity), value) for identity, value in self._all().items()]
+        entries = self._entries()
+        return [(key, own_copy(value)) for key, value in entries] if self._copies else entries
 
     def keys(self) -> list[Any]:
         """The keys."""
@@ -127,7 +128,8 @@ class MapHandle(StateHandle, MapState[Any, Any]):
 
     def values(self) -> list[Any]:
         """The values."""
-        return list(self._all().values())
+        values = self._all().values()
+        return list(map(own_copy, values) if self._copies else values)
 
     def is_empty(self) -> bool:
         """Whether there is no key."""
@@ -140,23 +142,11 @@ class MapHandle(StateHandle, MapState[Any, Any]):
         cached.dirty = {}
         cached.complete = cached.ordered = cached.cleared = True
 
-    def flush(self) -> None:
-        """Writes what was set since the last time to the store."""
-        keys = list(self._dirty)
-        for key in keys:
-            self._save(key, self.keys_in_store.of(key), self._cache[key])
-        if self._size > self._cache_limit:
-            self._cache = {}
-            self._size = 0
-        self._dirty = {}
+    def _load(self, key: bytes) -> CachedMap:
+        self._size += 1
+        return CachedMap()
 
-    def drop_caches(self) -> None:
-        """Forgets everything, what was set too."""
-        self._cache = {}
-        self._dirty = {}
-        self._size = 0
-
-    def _save(self, key: bytes, prefix: bytes, cached: _CachedMap) -> None:
+    def _save(self, key: bytes, prefix: bytes, cached: CachedMap) -> None:
         if cached.cleared:
             for store_key, _ in list(self._store.scan(prefix, end_of_prefix(prefix))):
                 self._store.delete(store_key)
@@ -174,10 +164,14 @@ class MapHandle(StateHandle, MapState[Any, Any]):
             self._store.put(store_key, data)
         cached.dirty = {}
 
+    def _entries(self) -> list[tuple[Any, Any]]:
+        """The keys with the values as they are kept."""
+        return [(_key(identity), value) for identity, value in self._all().items()]
+
     def _identity(self, key: Any) -> Any:
         return _identity(self._convert_key(key))
 
-    def _load(self, identity: Any) -> Any:
+    def _load_entry(self, identity: Any) -> Any:
         cached = self._current()
         if cached.complete:
             return _ABSENT
@@ -197,7 +191,7 @@ class MapHandle(StateHandle, MapState[Any, Any]):
             cached.ordered = True
         return cached.values
 
-    def _load_missing(self, cached: _CachedMap) -> None:
+    def _load_missing(self, cached: CachedMap) -> None:
         prefix = self.keys_in_store.of(self._required_key())
         for store_key, data in self._store.scan(prefix, end_of_prefix(prefix)):
             identity = _identity_of_encoded(store_key[len(prefix) :])
@@ -205,17 +199,3 @@ class MapHandle(StateHandle, MapState[Any, Any]):
                 cached.values[identity] = self._serializer.loads(data)
                 self._size += 1
         cached.complete = True
-
-    def _current(self) -> _CachedMap:
-        try:
-            return self._cache[self._owner.current_key]
-        except KeyError:
-            cached = self._cache[self._required_key()] = _CachedMap()
-            self._size += 1
-            return cached
-
-    def _changing(self) -> _CachedMap:
-        key = self._owner.current_key
-        cached = self._cache.get(key) or self._current()
-        self._dirty[key] = None  # type: ignore[index]
-        return cached

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from penstock.state.overlay import Overlay, merge
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.store import Entry
 
 _NOT_CHANGED = object()
@@ -33,6 +34,10 @@ class MemoryStore:
         """Removes a key in the epoch under way."""
         self._overlay.entries[key] = None
 
+    def put_all(self, entries: Iterable[Entry]) -> None:
+        """Sets and deletes many values in the epoch under way."""
+        self._overlay.entries.update(entries)
+
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The entries with start <= key < end in ascending order."""
         if self._ordered is None:
@@ -43,7 +48,11 @@ class MemoryStore:
         committed = self._committed
         return merge(((key, committed[key]) for key in keys), self._overlay.between(start, end))
 
-    def changes(self) -> list[Entry]:
+    def committed_lengths(self, keys: Sequence[bytes]) -> list[int]:
+        """How long the committed value of each key is; -1: there is none."""
+        return [-1 if value is None else len(value) for value in map(self._committed.get, keys)]
+
+    def changes(self) -> SortedEntries:
         """What the epoch under way changed, sorted by key."""
         return self._overlay.sorted_entries()
 

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.store import Entry
 
 
@@ -25,10 +26,9 @@ class Overlay:
         keys = ordered[bisect_left(ordered, start) : bisect_left(ordered, end)]
         return [(key, self.entries[key]) for key in keys]
 
-    def sorted_entries(self) -> list[Entry]:
+    def sorted_entries(self) -> SortedEntries:
         """All changes, sorted."""
-        entries = self.entries
-        return [(key, entries[key]) for key in self._up_to_date_order()]
+        return SortedEntries.of_changes(self.entries)
 
     def clear(self) -> None:
         """Forgets all changes."""

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     # So that a handle without parameters is one of any type.
     import typing_extensions  # pyright: ignore[reportMissingModuleSource]
 
+    from penstock.state.descriptors import ListStateDescriptor, MapStateDescriptor
+
     T = typing_extensions.TypeVar("T", default=Any)
     K = typing_extensions.TypeVar("K", default=Any)
     V = typing_extensions.TypeVar("V", default=Any)
@@ -26,9 +28,9 @@ else:
 class State(ABC):
     """State of any kind.
 
-    What a handle returns is the object that it keeps, not a copy. An object that is changed in place and not given
-    back by `update` or `put` may be seen changed as long as it stays in memory, but the change is not saved: after a
-    restart it is gone. Give it back.
+    What a handle returns is the caller's own, and so is what a handle was given: state keeps copies of everything that
+    can be changed in place. A value that is changed and not given back by `update`, `put` or `add` is not changed in
+    the state, neither for the next record nor after a restart.
     """
 
     @abstractmethod
@@ -132,8 +134,8 @@ class _WritableMap(_ReadableMap[K, V]):
         """Sets the value of a key."""
 
     @abstractmethod
-    def put_all(self, dict_value: Mapping[K, V]) -> None:
-        """Sets the values of many keys."""
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets the values of many keys: of a dict, or of pairs, which is what PyFlink's own state takes."""
 
     @abstractmethod
     def remove(self, key: K) -> None:
@@ -151,8 +153,32 @@ class MapState(_WritableMap[K, V]):
 
 
 class ReadOnlyBroadcastState(_ReadableMap[K, V]):
-    """Broadcast state as the elements of the other stream see it. Do not change the values in place."""
+    """Broadcast state as the elements of the other stream see it."""
 
 
 class BroadcastState(ReadOnlyBroadcastState[K, V], _WritableMap[K, V]):
     """A map that every subtask has a copy of; broadcast elements must change it in the same way everywhere."""
+
+
+class OperatorStateStore(ABC):
+    """Gives out state of an operator's subtask, which belongs to no key."""
+
+    @abstractmethod
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState:
+        """A map of which every subtask has a copy."""
+
+    @abstractmethod
+    def get_list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list of the subtask's own. Other subtasks get other elements of it when the parallelism changes."""
+
+    @abstractmethod
+    def get_union_list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list that every subtask saves a part of and gets the whole of."""
+
+    @abstractmethod
+    def get_registered_state_names(self) -> set[str]:
+        """The names of the lists that were asked for."""
+
+    @abstractmethod
+    def get_registered_broadcast_state_names(self) -> set[str]:
+        """The names of the broadcast states that were asked for."""

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from struct import Struct
 from typing import Literal
 
-import numpy as np
-
 from penstock.common.errors import StateCorruptionError
+from penstock.state.sorted_entries import SortedEntries
+from penstock.state.state_sizes import Sizes
 from penstock.state.storage import CheckpointStorage
-from penstock.state.store import Entry
 
 _MAGIC = b"PENSTATE"
 _VERSION = 1
@@ -47,6 +46,8 @@ class StateFileHeader:
     """The size of those deltas."""
     snapshot_bytes: int
     """The size of that snapshot; 0 where there is none."""
+    sizes: Sizes = field(default_factory=dict[str, Sequence[int]])
+    """How large the state of each operator is."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,13 @@ class StateFile:
 
     path: str
     header: StateFileHeader
-    entries: list[Entry]
+    entries: SortedEntries
 
 
 def write_state_file(storage: CheckpointStorage, prefix: str, header: StateFileHeader, body: bytes) -> str:
     """Writes a state file; returns its path."""
-    text = json.dumps(asdict(header), sort_keys=True, separators=(",", ":")).encode()
+    fields = {name: value for name, value in asdict(header).items() if value != {}}
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
     return storage.write_staged(prefix, _FIXED.pack(_MAGIC, _VERSION, len(text)) + text + body)
 
 
@@ -68,7 +70,7 @@ def read_state_file(storage: CheckpointStorage, path: str) -> StateFile:
     """Reads a state file and checks it against the hash in its name."""
     content = storage.read_verified(path)
     header, start = _decode_header(storage, path, content)
-    return StateFile(path, header, _decode_entries(content, start, header.entries))
+    return StateFile(path, header, SortedEntries.decode(memoryview(content)[start:], header.entries))
 
 
 def read_header(storage: CheckpointStorage, path: str) -> StateFileHeader:
@@ -94,29 +96,3 @@ def _decode_header(storage: CheckpointStorage, path: str, content: bytes) -> tup
             f"{path} in {storage.location} is no state file of version {_VERSION}: {error}. Restore it from "
             "a copy, or start from an older savepoint."
         ) from error
-
-
-def encode_entries(entries: Sequence[Entry]) -> bytes:
-    """The entries, sorted by key, as the body of a state file."""
-    keys = [key for key, _ in entries]
-    values = [value for _, value in entries]
-    key_lengths = np.fromiter(map(len, keys), dtype="<u4", count=len(keys))
-    value_lengths = np.fromiter((-1 if v is None else len(v) for v in values), dtype="<i4", count=len(keys))
-    present = [value for value in values if value is not None]
-    return b"".join((key_lengths.tobytes(), value_lengths.tobytes(), *keys, *present))
-
-
-def _decode_entries(content: bytes, start: int, count: int) -> list[Entry]:
-    key_lengths = np.frombuffer(content, dtype="<u4", count=count, offset=start)
-    value_lengths = np.frombuffer(content, dtype="<i4", count=count, offset=start + 4 * count)
-    keys_start = start + 8 * count
-    key_ends = keys_start + np.cumsum(key_lengths, dtype=np.int64)
-    values_start = int(key_ends[-1]) if count else keys_start
-    value_ends = values_start + np.cumsum(np.maximum(value_lengths, 0), dtype=np.int64)
-    entries: list[Entry] = []
-    key_at, value_at = keys_start, values_start
-    lengths = value_lengths.tolist()
-    for key_end, value_end, length in zip(key_ends.tolist(), value_ends.tolist(), lengths, strict=True):
-        entries.append((content[key_at:key_end], None if length < 0 else content[value_at:value_end]))
-        key_at, value_at = key_end, value_end
-    return entries

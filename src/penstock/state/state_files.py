@@ -7,22 +7,26 @@ content, names a state for ever: it is all that the manifest stores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from penstock.common.errors import StateCorruptionError, StateError
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_file_format import (
     StateFileHeader,
-    encode_entries,
     read_header,
     read_state_file,
     write_state_file,
 )
+from penstock.state.state_sizes import Sizes, sizes_in
 from penstock.state.storage import CheckpointStorage
-from penstock.state.store import Entry, StateStore, StoreChangedError
+from penstock.state.store import StateStore, StoreChangedError
 
 _MAX_CHAIN = 200
 _MIN_SNAPSHOT_BYTES = 4 << 20
+_DELTAS_PER_SNAPSHOT = 2
+"""A snapshot is due when the deltas since the last are this many times its size: more would slow recovery down."""
 _ENTRIES_PER_TRANSACTION = 200_000
 _ATTEMPTS = 10
 _AFTER_ALL_KEYS = b"\xff" * 64
@@ -31,16 +35,17 @@ _AFTER_ALL_KEYS = b"\xff" * 64
 def write_delta(
     storage: CheckpointStorage,
     prefix: str,
-    entries: Sequence[Entry],
+    entries: SortedEntries,
     parent: str | None,
     epoch: tuple[int, int],
+    sizes: Sizes | None = None,
 ) -> str:
     """Writes the entries that an epoch changed, sorted by key; the path that it returns names the new state.
 
-    `epoch` is (incarnation, number).
+    `epoch` is (incarnation, number), `sizes` how large the state of each operator is with these changes.
     """
     below = None if parent is None else read_header(storage, parent)
-    body = encode_entries(entries)
+    body = entries.encode()
     header = StateFileHeader(
         kind="delta",
         parent=parent,
@@ -50,6 +55,7 @@ def write_delta(
         chain=1 if below is None else below.chain + 1,
         delta_bytes=len(body) + (0 if below is None else below.delta_bytes),
         snapshot_bytes=0 if below is None else below.snapshot_bytes,
+        sizes=sizes or {},
     )
     return write_state_file(storage, prefix, header, body)
 
@@ -59,8 +65,8 @@ def write_snapshot(storage: CheckpointStorage, store: StateStore, head: str, pre
     if store.tag != head:
         raise StateError(f"a snapshot of {head} was asked for, but the store is at {store.tag}")
     replaced = read_header(storage, head)
-    entries = list(store.scan(b"", _AFTER_ALL_KEYS))
-    body = encode_entries(entries)
+    entries = SortedEntries.of_sorted(store.scan(b"", _AFTER_ALL_KEYS))
+    body = entries.encode()
     header = StateFileHeader(
         kind="snapshot",
         parent=head,
@@ -70,14 +76,22 @@ def write_snapshot(storage: CheckpointStorage, store: StateStore, head: str, pre
         chain=0,
         delta_bytes=0,
         snapshot_bytes=len(body),
+        sizes=sizes_in(entries),
     )
     return write_state_file(storage, prefix, header, body)
 
 
 def should_snapshot(header: StateFileHeader) -> bool:
     """Whether rebuilding this state reads so many deltas that a snapshot of it is due."""
-    limit = max(header.snapshot_bytes, _MIN_SNAPSHOT_BYTES)
+    limit = max(_DELTAS_PER_SNAPSHOT * header.snapshot_bytes, _MIN_SNAPSHOT_BYTES)
     return header.delta_bytes > limit or header.chain > _MAX_CHAIN
+
+
+def snapshot_follows(header: StateFileHeader | None, changed: int) -> bool:
+    """Whether a snapshot is due after one more delta with so many bytes of keys and values."""
+    if header is None:
+        return changed > _MIN_SNAPSHOT_BYTES
+    return should_snapshot(replace(header, delta_bytes=header.delta_bytes + changed, chain=header.chain + 1))
 
 
 def snapshot_if_due(storage: CheckpointStorage, store: StateStore, head: str, prefix: str) -> str:
@@ -184,7 +198,7 @@ def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -
         _apply_in_parts(store, file.entries, step.path)
 
 
-def _apply_in_parts(store: StateStore, entries: list[Entry], tag: str) -> None:
+def _apply_in_parts(store: StateStore, entries: SortedEntries, tag: str) -> None:
     """Bounds the size of a transaction. Tags in between name no state: a crash there means to rebuild."""
     last = max(0, len(entries) - 1) // _ENTRIES_PER_TRANSACTION
     for part in range(last + 1):

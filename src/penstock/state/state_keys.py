@@ -2,7 +2,7 @@
 
     8 bytes   blake2b of the operator's uid
     4 bytes   blake2b of the state's name
-    u16       key group; ffff for broadcast state
+    u16       key group; ffff for broadcast state, fffd for operator state
     u32       length of the key
     key, then what the kind of state adds: nothing, the number of a part of a list, the key of a map's entry
 
@@ -22,7 +22,9 @@ from penstock.state.store import StateStore
 _PREFIX_BYTES = 12
 _GROUP_AND_LENGTH = Struct(">HI")
 _HEAD_BYTES = _PREFIX_BYTES + _GROUP_AND_LENGTH.size
+_END_OF_KEY_GROUPS = 0x8000
 _BROADCAST_GROUP = 0xFFFF
+_OPERATOR_GROUP = 0xFFFD
 
 
 class StateKeys:
@@ -40,25 +42,47 @@ class StateKeys:
     def of_all(self, keys: Sequence[bytes]) -> list[bytes]:
         """The store keys of many encoded keys."""
         groups = key_groups_of_keys(keys, self._max_parallelism).tolist()
-        prefix, pack = self.prefix, _GROUP_AND_LENGTH.pack
-        return [prefix + pack(group, len(key)) + key for group, key in zip(groups, keys, strict=True)]
+        heads: dict[tuple[int, int], bytes] = {}
+        for group, length in set(zip(groups, map(len, keys), strict=True)):
+            heads[group, length] = self.prefix + _GROUP_AND_LENGTH.pack(group, length)
+        return [heads[group, len(key)] + key for group, key in zip(groups, keys, strict=True)]
 
     def stored_keys(self, store: StateStore) -> Iterator[bytes]:
         """The encoded keys that have something in the store."""
-        entries = store.scan(self.prefix, self.prefix + _BROADCAST_GROUP.to_bytes(2, "big"))
-        return (key for key, _ in groupby(_key_in(store_key) for store_key, _ in entries))
+        return (key for key, _ in groupby(key_in(store_key) for store_key, _ in store.scan(*self.range)))
+
+    @property
+    def range(self) -> tuple[bytes, bytes]:
+        """Where the entries of all keys are: start and end."""
+        return self.prefix, self.prefix + _END_OF_KEY_GROUPS.to_bytes(2, "big")
 
 
-class BroadcastKeys(StateKeys):
-    """The store keys of one piece of broadcast state, which has no key."""
+class _KeysOfNoKey(StateKeys):
+    group: int
 
     def __init__(self, uid: str, name: str) -> None:
         super().__init__(uid, name, 1)
-        self._store_key = self.prefix + _GROUP_AND_LENGTH.pack(_BROADCAST_GROUP, 0)
+        self._store_key = self.prefix + _GROUP_AND_LENGTH.pack(self.group, 0)
 
     def of(self, key: bytes) -> bytes:
         """The one store key."""
         return self._store_key
+
+    def of_all(self, keys: Sequence[bytes]) -> list[bytes]:
+        """The one store key, for each."""
+        return [self._store_key] * len(keys)
+
+
+class BroadcastKeys(_KeysOfNoKey):
+    """The store keys of one piece of broadcast state, which has no key."""
+
+    group = _BROADCAST_GROUP
+
+
+class OperatorKeys(_KeysOfNoKey):
+    """The store keys of one piece of operator state, which has no key."""
+
+    group = _OPERATOR_GROUP
 
 
 def end_of_prefix(prefix: bytes) -> bytes:
@@ -67,7 +91,8 @@ def end_of_prefix(prefix: bytes) -> bytes:
     return stripped[:-1] + bytes((stripped[-1] + 1,))
 
 
-def _key_in(store_key: bytes) -> bytes:
+def key_in(store_key: bytes) -> bytes:
+    """The encoded key of an entry of keyed state."""
     _, length = _GROUP_AND_LENGTH.unpack_from(store_key, _PREFIX_BYTES)
     return store_key[_HEAD_BYTES : _HEAD_BYTES + length]
 

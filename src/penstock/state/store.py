@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.common.errors import StateError
+
+if TYPE_CHECKING:
+    from penstock.state.sorted_entries import SortedEntries
 
 Entry = tuple[bytes, bytes | None]
 """A key and its value; None where the key is deleted."""
@@ -30,11 +33,19 @@ class StateStore(Protocol):
         """Removes a key in the epoch under way."""
         ...
 
+    def put_all(self, entries: Iterable[Entry]) -> None:
+        """Sets and deletes many values in the epoch under way."""
+        ...
+
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The entries with start <= key < end in ascending order; the range must not be changed meanwhile."""
         ...
 
-    def changes(self) -> list[Entry]:
+    def committed_lengths(self, keys: Sequence[bytes]) -> list[int]:
+        """How long the committed value of each key is, whatever the epoch under way does to it; -1: there is none."""
+        ...
+
+    def changes(self) -> SortedEntries:
         """What the epoch under way changed, sorted by key."""
         ...
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from operator import length_hint
 from typing import Any
 
 from penstock.state.handle import CurrentKey, StateHandle
@@ -33,23 +34,22 @@ class SingleValueHandle(StateHandle):
 
     def flush(self) -> None:
         """Writes what was set since the last time to the store."""
-        cache, dumps = self._cache, self._serializer.dumps
-        put, delete = self._store.put, self._store.delete
+        cache = self._cache
         keys = list(self._dirty)
-        for key, store_key in zip(keys, self.keys_in_store.of_all(keys), strict=True):
-            value = cache[key]
-            if value is None:
-                delete(store_key)
-            else:
-                try:
-                    data = dumps(value)
-                except Exception as error:
-                    raise self._cannot_save(key, value, error) from error
-                put(store_key, data)
+        values = [cache[key] for key in keys]
+        self._store.put_all(zip(self.keys_in_store.of_all(keys), self._serialized(keys, values), strict=True))
         if len(cache) > self._cache_limit:
             # The keys of this epoch are the likeliest ones of the next.
             self._cache = {key: cache[key] for key in keys} if len(keys) <= self._cache_limit else {}
         self._dirty = {}
+
+    def _serialized(self, keys: list[bytes], values: list[Any]) -> list[bytes | None]:
+        dumps, left = self._serializer.dumps, iter(values)
+        try:
+            return [None if value is None else dumps(value) for value in left]
+        except Exception as error:
+            place = len(values) - length_hint(left) - 1
+            raise self._cannot_save(keys[place], values[place], error) from error
 
     def drop_caches(self) -> None:
         """Forgets everything, what was set too."""
@@ -83,6 +83,28 @@ class ValueHandle(SingleValueHandle, ValueState[Any]):
             return self._load()
 
     update = SingleValueHandle._set  # pyright: ignore[reportAssignmentType]
+
+    def fold(self, keys: Sequence[bytes], values: Iterable[Any], combine: Callable[[Any, Any], Any]) -> list[Any]:
+        """Combines each value with what its key has, and keeps the result; returns the results.
+
+        The same as `value` and `update` for one key after the other, in one loop: it runs for every record.
+        """
+        owner, cache, expected = self._owner, self._cache, self._expected
+        results: list[Any] = []
+        add = results.append
+        for key, value in zip(keys, values, strict=True):
+            owner.current_key = key
+            try:
+                before = cache[key]
+            except KeyError:
+                before = self._load()
+            result = value if before is None else combine(before, value)
+            if expected is not None and type(result) is not expected:
+                result = self._convert(result)
+            cache[key] = result
+            add(result)
+        self._dirty.update(dict.fromkeys(keys))
+        return results
 
     def clear(self) -> None:
         """Removes the value."""
@@ -127,6 +149,16 @@ class AggregatingHandle(SingleValueHandle, AggregatingState[Any, Any]):
         if accumulator is None:
             accumulator = self.function.create_accumulator()
         self._set(self.function.add(value, accumulator))
+
+    @property
+    def accumulator(self) -> Any:
+        """The accumulator; None when nothing was added."""
+        return self._accumulator()
+
+    def merge(self, accumulator: Any) -> None:
+        """Merges another accumulator into the one that is there."""
+        here = self._accumulator()
+        self._set(accumulator if here is None else self.function.merge(here, accumulator))
 
     def clear(self) -> None:
         """Removes the accumulator."""

@@ -1,7 +1,7 @@
 """How values of state become bytes: one tag byte (0: None, 1: anything else), then the value by its declared type.
 
     BYTE, SHORT, INT, LONG   little-endian, in 1, 2, 4, 8 bytes
-    FLOAT, DOUBLE            little-endian IEEE 754, in 4, 8 bytes
+    FLOAT, DOUBLE            little-endian IEEE 754, in 8 bytes
     BOOLEAN                  one byte
     STRING, CHAR             UTF-8
     PRIMITIVE_ARRAY(BYTE)    as it is
@@ -12,6 +12,7 @@ Many values in one: u32 length and bytes of each; a pickled list where values ar
 
 from __future__ import annotations
 
+import math
 import pickle
 import struct
 from abc import ABC, abstractmethod
@@ -19,15 +20,16 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any
 
-import cloudpickle
 import numpy as np
 
 from penstock.common.errors import TypeMismatchError
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, PrimitiveArrayTypeInfo, TypeInformation
+from penstock.state.own_copy import pickled
 
 _NONE = b"\x00"
 _PRESENT = b"\x01"
 _U32 = Struct("<I")
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 
 class ValueSerializer(ABC):
@@ -35,6 +37,8 @@ class ValueSerializer(ABC):
 
     expected: type[Any] | None = None
     """Values of exactly this class are kept as they are, others as `convert` makes them; None: all are kept."""
+    may_change: bool = False
+    """Whether values can be changed in place, so that what is kept has to be a copy."""
 
     def convert(self, value: Any) -> Any:
         """The value as the type has it. Raises `TypeMismatchError`."""
@@ -102,23 +106,16 @@ class _Double(_Number):
         raise _mismatch(value, self._type_info, "a float")
 
 
-class _Inexact:
-    """The class of no value: everything is converted."""
-
-
 class _Float(_Double):
-    """32 bits: what is kept is rounded when it is set, so that a restart does not change it."""
+    """Kept as the 64 bits that Python computes with, like the values that PyFlink's functions find in their cache.
 
-    expected = _Inexact
+    Rounded to the 32 bits of the type, a sum would lose a little with every record. What does not fit is an error.
+    """
 
-    def convert(self, value: Any) -> Any:
-        value = super().convert(value)
-        if value is None:
-            return None
-        try:
-            return self._struct.unpack(self._struct.pack(1, value))[1]
-        except OverflowError as error:
-            raise TypeMismatchError(f"{value!r} does not fit into {self._type_info!r}") from error
+    def dumps(self, value: Any) -> bytes:
+        if value is not None and _LARGEST_FLOAT < abs(value) < math.inf:
+            raise TypeMismatchError(f"{value!r} does not fit into {self._type_info!r}")
+        return super().dumps(value)
 
 
 class _Boolean(_Number):
@@ -167,25 +164,19 @@ class _Bytes(ValueSerializer):
 
 
 class _Pickle(ValueSerializer):
+    may_change = True
+
     def dumps(self, value: Any) -> bytes:
-        return _NONE if value is None else _PRESENT + _pickled(value)
+        return _NONE if value is None else _PRESENT + pickled(value)
 
     def loads(self, data: bytes) -> Any:
         return pickle.loads(memoryview(data)[1:]) if data[0] else None
 
     def dumps_many(self, values: Sequence[Any]) -> bytes:
-        return _pickled(list(values))
+        return pickled(list(values))
 
     def loads_many(self, data: bytes) -> list[Any]:
         return pickle.loads(data)
-
-
-def _pickled(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, protocol=5)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        # Classes and functions that cannot be imported by their name go by value.
-        return cloudpickle.dumps(value, protocol=5)
 
 
 def _mismatch(value: Any, type_info: TypeInformation, expected: str) -> TypeMismatchError:
@@ -210,7 +201,7 @@ def serializer_for(type_info: TypeInformation | None) -> ValueSerializer:  # noq
         case BasicType.DOUBLE:
             return _Double(type_info, "d")
         case BasicType.FLOAT:
-            return _Float(type_info, "f")
+            return _Float(type_info, "d")
         case BasicType.BOOLEAN:
             return _Boolean(type_info, "?")
         case BasicType.STRING | BasicType.CHAR:

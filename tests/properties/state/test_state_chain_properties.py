@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_files import bring_to, live_files, write_delta, write_snapshot
 from penstock.state.storage import LocalCheckpointStorage
 
@@ -31,7 +32,7 @@ def test_any_history_of_deltas_and_snapshots_leads_to_any_of_its_states(
             head, content = states[origin % len(states)]
             content = {k: v for k, v in (content | changed).items() if v is not None}
             prefix = f"state/1/{epoch}-1-0"
-            head = write_delta(storage, prefix, sorted(changed.items()), head, (1, epoch))
+            head = write_delta(storage, prefix, SortedEntries.of_changes(changed), head, (1, epoch))
             states.append((head, content))
             if with_snapshot:
                 store = MemoryStore()

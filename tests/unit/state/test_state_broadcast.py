@@ -20,7 +20,7 @@ def test_broadcast_state_survives_a_restart() -> None:
     state = backend.get_broadcast_state(RULES)
     state.put("a", 1)
     state["b"] = 2
-    state.put_all({"c": 3})
+    state.put_all([("c", 3)])
     del state["b"]
     backend.flush()
     state = BroadcastStateBackend(store, "operator").get_read_only_state(RULES)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.common.errors import StateError, UnsupportedError
+from penstock.common.errors import StateError
 from penstock.common.typeinfo import Types
 from penstock.state.descriptors import (
     AggregatingStateDescriptor,
@@ -13,6 +13,7 @@ from penstock.state.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from penstock.state.ttl_config import StateTtlConfig
 
 
 def test_descriptors_have_pyflinks_types() -> None:
@@ -43,6 +44,15 @@ def test_a_name_is_needed(name: Any) -> None:
         ValueStateDescriptor(name)
 
 
-def test_time_to_live_is_a_declared_gap() -> None:
-    with pytest.raises(UnsupportedError, match="'v': time to live"):
-        ValueStateDescriptor("v").enable_time_to_live(object())
+def test_time_to_live_takes_a_configuration() -> None:
+    descriptor = ValueStateDescriptor("v")
+    assert descriptor.time_to_live is None
+    with pytest.raises(TypeError, match="'v' takes a StateTtlConfig, got 5"):
+        descriptor.enable_time_to_live(5)
+    descriptor.enable_time_to_live(
+        StateTtlConfig.new_builder("1 h").set_update_type(StateTtlConfig.UpdateType.Disabled).build()
+    )
+    assert descriptor.time_to_live is None
+    config = StateTtlConfig.new_builder("1 h").build()
+    descriptor.enable_time_to_live(config)
+    assert descriptor.time_to_live is config

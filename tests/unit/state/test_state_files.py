@@ -10,6 +10,7 @@ from penstock.common.errors import StateCorruptionError, StateError
 from penstock.state import state_files
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
+from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_file_format import read_header, read_state_file
 from penstock.state.state_files import (
     bring_to,
@@ -36,7 +37,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateStore
 
 
 def delta(storage: LocalCheckpointStorage, epoch: int, parent: str | None, *entries: Entry) -> str:
-    return write_delta(storage, f"state/1/{epoch}-2-0", entries, parent, (1, epoch))
+    return write_delta(storage, f"state/1/{epoch}-2-0", SortedEntries.of_sorted(entries), parent, (1, epoch))
 
 
 def chain(storage: LocalCheckpointStorage) -> list[str]:
