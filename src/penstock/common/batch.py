@@ -78,3 +78,28 @@ class Batch:
         if self._columns is None:
             self._columns = self.codec.to_columns(self._values or [])
         return self._columns
+
+    def with_timestamps(self, timestamps: list[int | None] | None) -> Batch:
+        """The same records with other timestamps, and without keys."""
+        return Batch(self.codec, values=self._values, columns=self._columns, timestamps=timestamps)
+
+    def part(self, start: int, end: int) -> Batch:
+        """The records from `start` up to `end`, without keys."""
+        if start == 0 and end == len(self):
+            return self
+        return Batch(
+            self.codec,
+            values=None if self._values is None else self._values[start:end],
+            columns=None if self._columns is None else [column.slice(start, end - start) for column in self._columns],
+            timestamps=None if self.timestamps is None else self.timestamps[start:end],
+        )
+
+
+def concatenated(batches: Sequence[Batch]) -> Batch:
+    """One batch of the records of several of the same codec, without their keys."""
+    if len(batches) == 1:
+        return batches[0]
+    timestamps: list[int | None] | None = None
+    if any(batch.timestamps is not None for batch in batches):
+        timestamps = [time for batch in batches for time in batch.timestamps or [None] * len(batch)]
+    return Batch(batches[0].codec, values=[value for batch in batches for value in batch.values], timestamps=timestamps)

@@ -26,6 +26,10 @@ class CompletableFuture(Generic[T]):
         """Whether the answer is there."""
         return self._future.done()
 
+    def cancel(self) -> bool:
+        """Gives up waiting, unless the answer is there or on its way; tells whether it did."""
+        return self._future.cancel()
+
     def cancelled(self) -> bool:
         """Whether it was cancelled before it ended."""
         return self._future.cancelled()

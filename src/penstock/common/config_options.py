@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
@@ -101,6 +101,22 @@ def positive(parse: Callable[[Any], int]) -> Callable[[Any], int]:
     return parse_positive
 
 
+def parse_map(value: Any) -> dict[str, str]:
+    """Names and texts: a mapping, or as Flink writes it.
+
+    >>> parse_map("region:eu,limit:10")
+    {'region': 'eu', 'limit': '10'}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): str(each) for key, each in value.items()}
+    if not isinstance(value, str):
+        raise ValueError("a dict or text such as name:value,name:value is expected")
+    entries = [entry.partition(":") for entry in value.split(",") if entry.strip()]
+    if not all(separator and key.strip() for key, separator, _ in entries):
+        raise ValueError("a dict or text such as name:value,name:value is expected")
+    return {key.strip(): each.strip() for key, _, each in entries}
+
+
 def one_of(*choices: str) -> Callable[[Any], str]:
     """A parser for one of several words."""
 
@@ -123,19 +139,6 @@ def member_of(enum: type[E]) -> Callable[[Any], E]:
         raise ValueError(f"one of {', '.join(enum.__members__)} is expected")
 
     return parse_member
-
-
-class ConfigOptions:
-    """Builds options step by step.
-
-    >>> ConfigOptions.key("job.greeting").string_type().default_value("hello").default
-    'hello'
-    """
-
-    @staticmethod
-    def key(key: str) -> OptionBuilder:
-        """Begins an option."""
-        return OptionBuilder(key)
 
 
 class OptionBuilder:
@@ -191,3 +194,19 @@ class TypedConfigOptionBuilder(Generic[T]):
     def no_default_value(self) -> ConfigOption[T | None]:
         """The option without a default: None where it is not set."""
         return ConfigOption[T | None](self._key, self._parse, None)
+
+
+class ConfigOptions:
+    """Builds options step by step.
+
+    >>> ConfigOptions.key("job.greeting").string_type().default_value("hello").default
+    'hello'
+    """
+
+    OptionBuilder = OptionBuilder
+    TypedConfigOptionBuilder = TypedConfigOptionBuilder
+
+    @staticmethod
+    def key(key: str) -> OptionBuilder:
+        """Begins an option."""
+        return OptionBuilder(key)

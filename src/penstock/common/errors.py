@@ -39,6 +39,10 @@ class TypeMismatchError(PenstockError, TypeError):
         self.field = field
 
 
+class EventTimeError(PenstockError, ValueError):
+    """A timestamp or a watermark is no time, or what makes watermarks cannot be kept."""
+
+
 class KeyEncodingError(PenstockError, TypeError):
     """A value cannot be a key: its class has no specified encoding."""
 
@@ -65,6 +69,10 @@ class FencedError(CheckpointError):
 
 class IncompleteEpochError(CheckpointError):
     """The messages of an epoch do not add up: a subtask is missing or records were lost on the way."""
+
+
+class MissingTimestampError(PenstockError, ValueError):
+    """A record without a timestamp came to an operator that works on event time."""
 
 
 class SourceError(PenstockError):

@@ -76,6 +76,9 @@ class JobExecutionResult:
         """All accumulators' values by name."""
         return dict(self._accumulators)
 
+    def __repr__(self) -> str:
+        return f"<JobExecutionResult of job {self._job_id}, which ran for {self._net_runtime} ms>"
+
     def __str__(self) -> str:
         lines = [
             "Program execution finished",

@@ -6,12 +6,27 @@ from penstock.common.config_options import (
     ConfigOption,
     member_of,
     one_of,
+    parse_boolean,
     parse_integer,
+    parse_map,
     parse_memory_size,
     parse_text,
     positive,
 )
 from penstock.common.execution_mode import RuntimeExecutionMode
+from penstock.common.restart_options import (
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_JITTER,
+    EXPONENTIAL_MAX,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET,
+    FAILURE_RATE_DELAY,
+    FAILURE_RATE_INTERVAL,
+    FAILURE_RATE_MAX,
+    FIXED_DELAY_ATTEMPTS,
+    FIXED_DELAY_DELAY,
+    RESTART_STRATEGY,
+)
 from penstock.common.time import parse_duration
 
 ENGINE = ConfigOption(
@@ -50,7 +65,7 @@ EPOCH_MAX_RECORDS = ConfigOption(
     "execution.epoch.max-records",
     positive(parse_integer),
     1_000_000,
-    "How many records one epoch reads at most, over all sources.",
+    "How many records one epoch reads at most, over all sources; a batch is one epoch that reads everything.",
 )
 EPOCH_MAX_BYTES = ConfigOption(
     "execution.epoch.max-bytes",
@@ -63,6 +78,12 @@ EPOCH_INTERVAL = ConfigOption(
     parse_duration,
     0,
     "The least time from the start of one epoch to the start of the next, in ms; 0: as fast as it goes.",
+)
+AUTO_WATERMARK_INTERVAL = ConfigOption(
+    "pipeline.auto-watermark-interval",
+    parse_duration,
+    200,
+    "How often generators of watermarks of your own are asked when no records come, in ms; 0: no periodic watermarks.",
 )
 GATHER_MEMORY = ConfigOption(
     "execution.gather-memory",
@@ -106,6 +127,60 @@ LOG_FORMAT = ConfigOption(
     "text",
     "The form of a log line: key=value pairs or one JSON object.",
 )
+OPERATOR_CHAINING = ConfigOption(
+    "pipeline.operator-chaining.enabled",
+    parse_boolean,
+    True,
+    "Whether neighbouring operators share a task where they can.",
+)
+AUTO_GENERATE_UIDS = ConfigOption(
+    "pipeline.auto-generate-uids",
+    parse_boolean,
+    True,
+    "Whether an operator may go without a uid of its own; if not, a program that leaves one out is refused.",
+)
+GLOBAL_JOB_PARAMETERS = ConfigOption[dict[str, str]](
+    "pipeline.global-job-parameters",
+    parse_map,
+    {},
+    "What `get_job_parameter` of a runtime context finds: name:value, separated by commas.",
+)
+CACHED_FILES = ConfigOption(
+    "pipeline.cached-files",
+    parse_text,
+    "",
+    "Files that tasks open by name: name:<name>,path:'<path>'[,executable:true], separated by semicolons.",
+)
+CACHE_DIRECTORY = ConfigOption[str | None](
+    "execution.cache.dir",
+    parse_text,
+    None,
+    "Where cached streams live, for the driver and all executors; unset: a temporary directory of the driver.",
+)
+PYTHON_FILES = ConfigOption[str | None](
+    "python.files",
+    parse_text,
+    None,
+    "Python files, packages and directories that tasks can import from, separated by commas.",
+)
+PYTHON_ARCHIVES = ConfigOption[str | None](
+    "python.archives",
+    parse_text,
+    None,
+    "Archives that are unpacked for the tasks, separated by commas; path#name names the directory.",
+)
+PYTHON_REQUIREMENTS = ConfigOption[str | None](
+    "python.requirements",
+    parse_text,
+    None,
+    "A requirements.txt that is installed for the tasks; path#directory takes the packages from a directory.",
+)
+PYTHON_EXECUTABLE = ConfigOption[str | None](
+    "python.executable",
+    parse_text,
+    None,
+    "The Python that executors run; the same as spark.pyspark.python.",
+)
 
 ALL_OPTIONS = (
     ENGINE,
@@ -116,6 +191,7 @@ ALL_OPTIONS = (
     EPOCH_MAX_RECORDS,
     EPOCH_MAX_BYTES,
     EPOCH_INTERVAL,
+    AUTO_WATERMARK_INTERVAL,
     GATHER_MEMORY,
     CHECKPOINT_DIRECTORY,
     STATE_BACKEND,
@@ -123,4 +199,24 @@ ALL_OPTIONS = (
     RETAINED_CHECKPOINTS,
     LOG_LEVEL,
     LOG_FORMAT,
+    OPERATOR_CHAINING,
+    AUTO_GENERATE_UIDS,
+    GLOBAL_JOB_PARAMETERS,
+    CACHED_FILES,
+    CACHE_DIRECTORY,
+    PYTHON_FILES,
+    PYTHON_ARCHIVES,
+    PYTHON_REQUIREMENTS,
+    PYTHON_EXECUTABLE,
+    RESTART_STRATEGY,
+    FIXED_DELAY_ATTEMPTS,
+    FIXED_DELAY_DELAY,
+    FAILURE_RATE_MAX,
+    FAILURE_RATE_INTERVAL,
+    FAILURE_RATE_DELAY,
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_MAX,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET,
+    EXPONENTIAL_JITTER,
 )

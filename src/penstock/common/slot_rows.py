@@ -34,6 +34,12 @@ _kind_of = attrgetter("_kind")
 _values_of = attrgetter("_values")
 
 
+def field_access(row_class: type, item: int | str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
+    """How to read a field of such rows, and how to copy one with another value in it; None for other classes."""
+    slot_rows: SlotRows | None = getattr(row_class, "_slot_rows", None)
+    return None if slot_rows is None else slot_rows.access(item)
+
+
 class SlotRows:
     """The class of rows of some names, and the making of them.
 
@@ -97,13 +103,25 @@ class SlotRows:
             "_kind": 0,
             "_values": property(values_of),
         }
-        row_class = type("Row", (Row,), {**members, "__slots__": slots})
+        row_class = type("Row", (Row,), {**members, "__slots__": slots, "_slot_rows": self})
         for name, place in self._names.positions.items():
             if not hasattr(Row, name):
                 setattr(row_class, name, row_class.__dict__[slots[place]])
         as_in_plain_rows = {name: Row.__dict__[name] for name in members}
-        changed_class = type("Row", (row_class,), {**as_in_plain_rows, "__slots__": ()})
+        changed_class = type("Row", (row_class,), {**as_in_plain_rows, "__slots__": (), "_slot_rows": None})
         return row_class
+
+    def access(self, item: int | str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+        """Reads a field of a row; copies a row with another value in that field."""
+        changed = self._place_of[item]
+        sources = [f"row.{slot}" if place != changed else "value" for place, slot in enumerate(self._slots)]
+        lines = [
+            "def with_value(row, value):",
+            "    copy = new(row_class)",
+            *(f"    copy.{slot} = {source}" for slot, source in zip(self._slots, sources, strict=True)),
+            "    return copy",
+        ]
+        return self.getters[changed], self._compiled("with_value", lines)
 
     def _maker(self) -> Callable[[Sequence[Sequence[Any]]], list[Row]]:
         if not self._slots:
@@ -117,9 +135,12 @@ class SlotRows:
             *(f"        row.{slot} = {value}" for slot, value in zip(self._slots, values, strict=True)),
             "    return rows",
         ]
+        return self._compiled("make", lines)
+
+    def _compiled(self, name: str, lines: list[str]) -> Callable[..., Any]:
         scope: dict[str, Any] = {"new": Row.__new__, "row_class": self.row_class, "repeat": repeat}
         exec("\n".join(lines), scope)  # noqa: S102 (nothing in it comes from outside: the names are ours)
-        return scope["make"]
+        return scope[name]
 
 
 def _values_getter(slots: tuple[str, ...]) -> Callable[[Row], tuple[Any, ...]]:

@@ -1,5 +1,5 @@
 """`TypeInformation` and the types that have no parts: numbers, text, dates, pickled objects."""
-# ruff: noqa: D102 (methods that a base class or protocol documents)
+# ruff: noqa: D102, N802 (methods that a base class or protocol documents; PyFlink's names)
 
 from __future__ import annotations
 
@@ -98,6 +98,66 @@ class BasicTypeInfo(TypeInformation):
 
     def parts(self) -> tuple[object, ...]:
         return (self._basic_type,)
+
+    @staticmethod
+    def STRING_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.STRING()`."""
+        return BasicTypeInfo(BasicType.STRING)
+
+    @staticmethod
+    def BOOLEAN_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.BOOLEAN()`."""
+        return BasicTypeInfo(BasicType.BOOLEAN)
+
+    @staticmethod
+    def BYTE_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.BYTE()`."""
+        return BasicTypeInfo(BasicType.BYTE)
+
+    @staticmethod
+    def SHORT_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.SHORT()`."""
+        return BasicTypeInfo(BasicType.SHORT)
+
+    @staticmethod
+    def INT_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.INT()`."""
+        return BasicTypeInfo(BasicType.INT)
+
+    @staticmethod
+    def LONG_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.LONG()`."""
+        return BasicTypeInfo(BasicType.LONG)
+
+    @staticmethod
+    def FLOAT_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.FLOAT()`."""
+        return BasicTypeInfo(BasicType.FLOAT)
+
+    @staticmethod
+    def DOUBLE_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.DOUBLE()`."""
+        return BasicTypeInfo(BasicType.DOUBLE)
+
+    @staticmethod
+    def CHAR_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.CHAR()`."""
+        return BasicTypeInfo(BasicType.CHAR)
+
+    @staticmethod
+    def BIG_INT_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.BIG_INT()`."""
+        return BasicTypeInfo(BasicType.BIG_INT)
+
+    @staticmethod
+    def BIG_DEC_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.BIG_DEC()`."""
+        return BasicTypeInfo(BasicType.BIG_DEC)
+
+    @staticmethod
+    def INSTANT_TYPE_INFO() -> BasicTypeInfo:
+        """The same as `Types.INSTANT()`."""
+        return BasicTypeInfo(BasicType.INSTANT)
 
     def __repr__(self) -> str:
         return self._basic_type.value

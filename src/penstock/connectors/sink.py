@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
 from penstock.common.batch import Batch
+from penstock.functions.function import RuntimeContext
 from penstock.state.storage import CheckpointStorage
+
+MIN_WATERMARK = -(1 << 63)
 
 Token = Mapping[str, Any]
 """What a writer says of staged output: JSON, and the same bytes on every attempt that wrote the same records."""
@@ -45,6 +48,12 @@ class SinkWriterContext:
     storage: CheckpointStorage
     staging: str
     """The beginning of the names in `storage` that belong to this writer in this epoch."""
+    processing_time: int = 0
+    """Constant within an epoch."""
+    current_watermark: Callable[[], int] = lambda: MIN_WATERMARK
+    """How far event time has come, in ms."""
+    runtime_context: RuntimeContext | None = None
+    """What functions of the program ask."""
 
 
 class SinkWriter(ABC):
@@ -103,6 +112,10 @@ class Sink(ABC):
     @abstractmethod
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:
         """A writer for one subtask and one epoch."""
+
+    def close(self) -> None:
+        """Called in a subtask that made writers, at the end of the job; not promised after a failure."""
+        return
 
     def create_committer(self, context: CommitterContext) -> Committer | None:
         """The committer; None when writing is all there is to do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -77,6 +77,20 @@ class SplitEnumerator(ABC):
         """Tells how far a reader came in an epoch that is about to be committed."""
         return
 
+    def live_splits(self) -> Collection[str]:
+        """Splits that exist and have not ended, also such as never had anything to read: event time waits for them.
+
+        Those that `poll` has handed out need not be named.
+        """
+        return ()
+
+    def hold_back(self, split_ids: Collection[str]) -> None:
+        """Leaves these splits, and no others, out of the next polls: others have to catch up with them first.
+
+        Where that cannot be done for single splits nothing happens.
+        """
+        return
+
     def lag(self) -> int | None:
         """How many records are waiting beyond what the last poll handed out; None where that is not known."""
         return None
@@ -97,6 +111,8 @@ class SplitReader(ABC):
     """After `read` is exhausted: where the next read of this split starts."""
     finished: bool = False
     """After `read` is exhausted: whether the split has ended."""
+    watermark: int | None = None
+    """How far event time has come before the next batch, and after the last, where the source itself says so."""
 
     @abstractmethod
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:

@@ -14,6 +14,7 @@ from penstock.functions.co_process import (
     KeyedCoProcessFunction,
 )
 from penstock.functions.function import Function, RuntimeContext
+from penstock.functions.join import FlatJoinFunction, JoinFunction, ProcessJoinFunction
 from penstock.functions.partitioning import KeySelector, Partitioner
 from penstock.functions.process import KeyedProcessFunction, ProcessFunction
 from penstock.functions.single_record import FilterFunction, FlatMapFunction, MapFunction
@@ -75,6 +76,19 @@ def co_process_callables(
         f"{function!r} is not a function of two streams; expected a CoProcessFunction, "
         "KeyedCoProcessFunction, CoMapFunction or CoFlatMapFunction"
     )
+
+
+def join_callable(function: Any) -> Callable[[Any, Any], Iterable[Any] | None]:
+    """What to call with a pair of records; plain functions make one result."""
+    if isinstance(function, FlatJoinFunction):
+        return function.join
+    join = _callable(function, JoinFunction, "join")
+    return lambda first, second: (join(first, second),)
+
+
+def process_join_callable(function: Any) -> Callable[[Any, Any, Any], Iterable[Any] | None]:
+    """What to call with a pair of records and a context."""
+    return _callable(function, ProcessJoinFunction, "process_element")
 
 
 def open_function(function: Any, runtime_context: RuntimeContext) -> None:

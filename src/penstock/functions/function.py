@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from penstock.functions.distributed_cache import DistributedCache
 from penstock.functions.metrics import MetricGroup
 from penstock.state.descriptors import (
     AggregatingStateDescriptor,
@@ -73,6 +74,10 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
         """The operator's metrics."""
+
+    @abstractmethod
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files that travel with the job."""
 
 
 class Function(ABC):  # noqa: B024 (subclasses have abstract methods)

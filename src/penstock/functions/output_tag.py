@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from penstock.common.typeinfo import RowTypeInfo, TypeInformation, Types
 
@@ -19,6 +20,8 @@ class OutputTag:
 
     exists: ClassVar[bool] = False
     """Whether this process has ever had a tag: if not, no result can be meant for a side output."""
+    made: ClassVar[WeakSet[OutputTag]] = WeakSet()
+    """The tags that programs in this process have made and still hold."""
 
     tag_id: str
     type_info: TypeInformation
@@ -41,6 +44,7 @@ class OutputTag:
             )
         self.tag_id = tag_id
         self.type_info = type_info
+        OutputTag.made.add(self)
 
     def __repr__(self) -> str:
         return f"OutputTag({self.tag_id!r})"

@@ -66,7 +66,7 @@ def test_a_copy_of_a_row_of_columns_does_not_share_its_values() -> None:
 @pytest.mark.parametrize("item", ["missing", 2, -3])
 def test_fields_that_are_not_there_are_named(item: int | str) -> None:
     (row,) = rows_of_columns(("a", "b"), [[1], [2]])
-    with pytest.raises((ValueError, IndexError), match="missing|range"):
+    with pytest.raises((ValueError, IndexError), match=r"missing|range"):
         row[item]
 
 

@@ -73,6 +73,23 @@ def test_an_epoch_reads_up_to_the_end_that_the_broker_names():
     assert run.poll() == {"a-0": (5, 7), "b-0": (0, 1)}
 
 
+def test_event_time_waits_for_partitions_that_have_not_ended_also_for_empty_ones():
+    run = Run(FakeBroker(a=5, b=0), stopping=Initializer.latest())
+    run.poll(records=3)
+    assert run.enumerator.live_splits() == ["a-0"]
+    endless = Run(FakeBroker(a=5, b=0))
+    endless.poll()
+    assert endless.enumerator.live_splits() == ["a-0", "b-0"]
+
+
+def test_a_partition_that_is_held_back_is_not_read_until_it_is_let_go():
+    run = Run(FakeBroker(a=5, b=4))
+    run.enumerator.hold_back({"a-0"})
+    assert run.poll() == {"b-0": (0, 4)}
+    run.enumerator.hold_back(())
+    assert run.poll() == {"a-0": (0, 5)}
+
+
 def test_a_restart_goes_on_where_the_last_epoch_ended():
     run = Run(FakeBroker(a=5))
     run.poll(records=3)

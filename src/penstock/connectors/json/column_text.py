@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute
 
-# Arrow makes its functions when it is imported: type checkers do not see them.
-pc: Any = pyarrow.compute
+from penstock.common.kernels import pc
+
 # What a JSON string must escape; everything else is written as it is.
 _ESCAPED = r'[\x00-\x1f"\\]'
 _quoted = json.encoder.encode_basestring

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, OffsetQueries
@@ -58,6 +58,7 @@ class KafkaEnumerator(SplitEnumerator):
         self._next_discovery: int | None = None
         self._committed: dict[KafkaTopicPartition, int] = {}
         self._waiting = 0
+        self._held_back: frozenset[str] = frozenset()
         self._partitions = {
             name.removeprefix(_OFFSET): _partition_of(name.removeprefix(_OFFSET))
             for name in self._state
@@ -67,7 +68,7 @@ class KafkaEnumerator(SplitEnumerator):
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         self._commit_offsets()
         self._discover(now)
-        unread = {split: each for split, each in self._partitions.items() if not self._is_finished(split)}
+        unread = {split: self._partitions[split] for split in self.live_splits() if split not in self._held_back}
         ends = self._broker.latest(list(unread.values()))
         available: dict[str, int] = {}
         for split, partition in unread.items():
@@ -78,6 +79,12 @@ class KafkaEnumerator(SplitEnumerator):
         shares = fair_shares(available, affordable)
         self._waiting = sum(available.values()) - sum(shares.values())
         return [self._read(split, records) for split, records in sorted(shares.items())]
+
+    def live_splits(self) -> Collection[str]:  # noqa: D102
+        return [split for split in self._partitions if not self._is_finished(split)]
+
+    def hold_back(self, split_ids: Collection[str]) -> None:  # noqa: D102
+        self._held_back = frozenset(split_ids)
 
     def lag(self) -> int | None:  # noqa: D102
         return self._waiting

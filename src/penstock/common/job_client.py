@@ -1,0 +1,50 @@
+"""The handle of a running job, as a program sees it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from penstock.common.completable_future import CompletableFuture
+from penstock.common.errors import UnsupportedError
+from penstock.common.job import JobExecutionResult, JobID, JobStatus
+
+
+class JobClient(ABC):
+    """Watches and ends one job. `env.execute_async()` returns one."""
+
+    @abstractmethod
+    def get_job_id(self) -> JobID:
+        """The id of this run of the job."""
+
+    @abstractmethod
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """What the job is doing."""
+
+    @abstractmethod
+    def cancel(self) -> CompletableFuture[Any]:
+        """Ends the job; what is committed stays, and the job can be started again."""
+
+    @abstractmethod
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """The result when the job has ended; raises `JobExecutionException` when it failed."""
+
+    @abstractmethod
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """What the job has counted so far."""
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """Not built: every committed epoch is a point to start again from."""
+        raise UnsupportedError(
+            "savepoints are not built. Call `cancel()`: the job ends after the epoch under way, and the program "
+            "continues from there when it is started again with the same `execution.checkpointing.dir`."
+        )
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Not built: every committed epoch is a point to start again from."""
+        raise UnsupportedError(
+            "savepoints are not built. Every committed epoch is durable in `execution.checkpointing.dir`; "
+            "`state.retained-checkpoints` says how many of them are kept."
+        )

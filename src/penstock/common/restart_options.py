@@ -1,0 +1,93 @@
+"""The options of restart strategies, under Flink's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.common.config_options import ConfigOption, one_of, parse_integer, parse_number, positive
+from penstock.common.time import parse_duration
+
+_NAMES = {
+    "none": "none",
+    "off": "none",
+    "disable": "none",
+    "fixed-delay": "fixed-delay",
+    "fixeddelay": "fixed-delay",
+    "failure-rate": "failure-rate",
+    "failurerate": "failure-rate",
+    "exponential-delay": "exponential-delay",
+    "exponentialdelay": "exponential-delay",
+}
+
+
+def _strategy(value: Any) -> str:
+    return _NAMES[one_of(*_NAMES)(value)]
+
+
+RESTART_STRATEGY = ConfigOption(
+    "restart-strategy.type",
+    _strategy,
+    "none",
+    "What follows a failure of the program's own code: none (the job fails), fixed-delay, failure-rate or "
+    "exponential-delay. A restarted job goes on from its last committed epoch.",
+)
+FIXED_DELAY_ATTEMPTS = ConfigOption(
+    "restart-strategy.fixed-delay.attempts",
+    positive(parse_integer),
+    1,
+    "How often a job is started again.",
+)
+FIXED_DELAY_DELAY = ConfigOption(
+    "restart-strategy.fixed-delay.delay",
+    parse_duration,
+    1000,
+    "The wait before each attempt, in ms.",
+)
+FAILURE_RATE_MAX = ConfigOption(
+    "restart-strategy.failure-rate.max-failures-per-interval",
+    positive(parse_integer),
+    1,
+    "How many failures within the interval do not end the job.",
+)
+FAILURE_RATE_INTERVAL = ConfigOption(
+    "restart-strategy.failure-rate.failure-rate-interval",
+    parse_duration,
+    60_000,
+    "The time that failures are counted over, in ms.",
+)
+FAILURE_RATE_DELAY = ConfigOption(
+    "restart-strategy.failure-rate.delay",
+    parse_duration,
+    1000,
+    "The wait before each attempt, in ms.",
+)
+EXPONENTIAL_INITIAL = ConfigOption(
+    "restart-strategy.exponential-delay.initial-backoff",
+    parse_duration,
+    1000,
+    "The wait before the first attempt, in ms.",
+)
+EXPONENTIAL_MAX = ConfigOption(
+    "restart-strategy.exponential-delay.max-backoff",
+    parse_duration,
+    60_000,
+    "The longest wait, in ms.",
+)
+EXPONENTIAL_MULTIPLIER = ConfigOption(
+    "restart-strategy.exponential-delay.backoff-multiplier",
+    parse_number,
+    1.5,
+    "By how much each wait is longer than the one before.",
+)
+EXPONENTIAL_RESET = ConfigOption(
+    "restart-strategy.exponential-delay.reset-backoff-threshold",
+    parse_duration,
+    3_600_000,
+    "After so long without a failure, in ms, the wait is the first one again.",
+)
+EXPONENTIAL_JITTER = ConfigOption(
+    "restart-strategy.exponential-delay.jitter-factor",
+    parse_number,
+    0.1,
+    "The part of a wait that is random, either way.",
+)

@@ -1,0 +1,1 @@
+"""Rows as lines of comma-separated values."""
