@@ -1,0 +1,101 @@
+"""Text functions on columns with Python's results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.common.kernels import pc
+from penstock.expressions.bound import Value
+from penstock.expressions.number_kernels import python_where
+
+WHITESPACE = "".join(character for character in map(chr, range(sys.maxunicode + 1)) if character.isspace())
+"""What `str.strip()` removes: a little more than Arrow's own idea of whitespace."""
+
+
+def joined(*texts: Value) -> pa.Array:
+    """The texts one after the other; null where one is null."""
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def upper(value: pa.Array) -> pa.Array:
+    """`str.upper`."""
+    return _in_case(value, pc.ascii_upper, str.upper)
+
+
+def lower(value: pa.Array) -> pa.Array:
+    """`str.lower`."""
+    return _in_case(value, pc.ascii_lower, str.lower)
+
+
+def _in_case(value: pa.Array, of_ascii: Callable[[Any], Any], of_python: Callable[[str], str]) -> pa.Array:
+    # Outside ASCII the kernels know neither that ß has two capitals nor that a final sigma is another letter.
+    return python_where(pc.invert(pc.string_is_ascii(value)), of_ascii(value), of_python, value)
+
+
+def substring(value: pa.Array, start: int, length: int | None) -> pa.Array:
+    """`text[start:][:length]`."""
+    tail = pc.utf8_slice_codeunits(value, start=start)
+    return tail if length is None else pc.utf8_slice_codeunits(tail, start=0, stop=length)
+
+
+_INTEGER = r"^[+-]?[0-9]+$"
+_NUMBER = r"(?i)^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)$"
+_BOOLEAN = r"(?i)^(true|false)$"
+
+
+def parsed_integers(value: pa.Array) -> pa.Array:
+    """`int(text)`, of decimal digits and a sign."""
+    stripped = _checked(value, _INTEGER, "an integer")
+    try:
+        return pc.cast(pc.utf8_ltrim(stripped, "+"), pa.int64())
+    except pa.ArrowInvalid:
+        raise OverflowError("the integer does not fit into 64 bits") from None
+
+
+def parsed_doubles(value: pa.Array) -> pa.Array:
+    """`float(text)`."""
+    return pc.cast(pc.utf8_ltrim(_checked(value, _NUMBER, "a number"), "+"), pa.float64())
+
+
+def parsed_booleans(value: pa.Array) -> pa.Array:
+    """The booleans of `true` and `false`, in any case."""
+    return pc.equal(pc.ascii_lower(_checked(value, _BOOLEAN, "true or false")), "true")
+
+
+def parsed_times(value: pa.Array) -> pa.Array:
+    """The times of day of texts such as `12:30:00`."""
+    # Arrow reads times only as parts of timestamps.
+    moments = joined(pa.scalar("1970-01-01 "), pc.utf8_trim(value, WHITESPACE))
+    return pc.cast(pc.cast(moments, pa.timestamp("us")), pa.time64("us"))
+
+
+def _checked(value: pa.Array, pattern: str, expected: str) -> pa.Array:
+    stripped = pc.utf8_trim(value, WHITESPACE)
+    misfits = pc.invert(pc.match_substring_regex(stripped, pattern))
+    if pc.any(misfits).as_py():
+        raise ValueError(f"{value.filter(misfits)[0].as_py()!r} is not {expected}")
+    return stripped
+
+
+def text_of_doubles(value: pa.Array) -> pa.Array:
+    """`str(number)`: the shortest digits that give the same double."""
+    # Arrow finds the same digits, but writes 1.0 as 1, and has its own idea of when an exponent is due.
+    texts = pc.cast(value, pa.string())
+    texts = pc.if_else(pc.match_substring(texts, "."), texts, joined(texts, pa.scalar(".0")))
+    size = pc.abs(value)
+    is_plain = pc.or_(pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, 1e-4), pc.less(size, 1e10)))
+    return python_where(pc.invert(is_plain), texts, str, value)
+
+
+def text_of_booleans(value: pa.Array) -> pa.Array:
+    """`True` and `False`."""
+    return pc.if_else(value, "True", "False")
+
+
+def text_of_times(value: pa.Array) -> pa.Array:
+    """`str(moment)`: microseconds only where there are some."""
+    return pc.replace_substring_regex(pc.cast(value, pa.string()), r"\.000000$", "")

@@ -1,0 +1,55 @@
+"""A windowed operator as a whole: what the plan describes and the runtime runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.common.typeinfo import TypeInformation
+from penstock.functions.output_tag import OutputTag
+from penstock.windows.assigner import WindowAssigner
+from penstock.windows.evictors import Evictor
+from penstock.windows.nesting_triggers import PurgingTrigger
+from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from penstock.windows.trigger import Trigger
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowDefinition:
+    """Which windows there are, when they fire, and what is made of their contents.
+
+    Contents are reduced or aggregated record by record where there is such a function, else all records are kept.
+    """
+
+    assigner: WindowAssigner[Any, Any]
+    trigger: Trigger[Any, Any]
+    evictor: Evictor[Any, Any] | None = None
+    allowed_lateness: int = 0
+    """In ms."""
+    late_data_tag: OutputTag | None = None
+    reduce_function: Any = None
+    aggregate_function: Any = None
+    window_function: Any = None
+    """None emits the contents as they are."""
+    element_type: TypeInformation | None = None
+    accumulator_type: TypeInformation | None = None
+
+    def __str__(self) -> str:
+        functions = (self.reduce_function, self.aggregate_function, self.window_function)
+        parts = [repr(self.assigner), type(self.trigger).__name__]
+        if self.evictor is not None:
+            parts.append(type(self.evictor).__name__)
+        parts += [_name(function) for function in functions if function is not None]
+        return f"Window({', '.join(parts)})"
+
+
+def has_usual_trigger(definition: WindowDefinition) -> bool:
+    """Whether windows fire when their time is over and, of event time, for late records: the trigger is known."""
+    trigger = definition.trigger
+    if isinstance(trigger, PurgingTrigger):
+        trigger = trigger.nested_trigger
+    return type(trigger) is (EventTimeTrigger if definition.assigner.is_event_time() else ProcessingTimeTrigger)
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
