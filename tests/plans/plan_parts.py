@@ -21,6 +21,11 @@ from penstock.connectors.source import (
     SplitRead,
     SplitReader,
 )
+from penstock.expressions import Expression
+from penstock.functions.async_function import AsyncFunction
+from penstock.functions.async_retry import NO_RETRY_STRATEGY
+from penstock.plan.async_node import AsyncNode
+from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import (
     BroadcastProcessNode,
     CoProcessNode,
@@ -33,6 +38,7 @@ from penstock.plan.nodes import (
     SinkNode,
     SourceNode,
     StatelessNode,
+    TimestampsAndWatermarksNode,
 )
 from penstock.plan.plan import Plan
 
@@ -122,6 +128,13 @@ class Tagger:
         yield value
 
 
+class Lookup(AsyncFunction[Any, Any]):
+    """A call that comes back with what it was asked about."""
+
+    async def async_invoke(self, value: Any) -> list[Any]:
+        return [value]
+
+
 def identity(value: Any) -> Any:
     return value
 
@@ -162,9 +175,41 @@ def mapping(line: int, name: str = "upper", **fields: Any) -> StatelessNode:
     return StatelessNode(**{**defaults, **_common(line, name, fields)})
 
 
+def computing(
+    line: int,
+    name: str,
+    expression: Expression,
+    function_kind: RecordFunctionKind = RecordFunctionKind.MAP,
+    **fields: Any,
+) -> ExpressionNode:
+    defaults = {
+        "expression": expression,
+        "function_kind": function_kind,
+        "input_type": Types.STRING(),
+        "output_type": Types.STRING(),
+    }
+    return ExpressionNode(**{**defaults, **_common(line, name, fields)})
+
+
 def keyed(line: int, name: str = "count", **fields: Any) -> KeyedProcessNode:
     defaults = {"function": Tagger(), "output_type": Types.TUPLE([Types.STRING(), Types.LONG()])}
     return KeyedProcessNode(**{**defaults, **_common(line, name, fields)})
+
+
+def stamping(line: int, name: str = "Timestamps/Watermarks", **fields: Any) -> TimestampsAndWatermarksNode:
+    return TimestampsAndWatermarksNode(output_type=Types.STRING(), **_common(line, name, fields))
+
+
+def calling(line: int, name: str = "look up", **fields: Any) -> AsyncNode:
+    defaults = {
+        "function": Lookup(),
+        "timeout_ms": 5_000,
+        "capacity": 100,
+        "retry_strategy": NO_RETRY_STRATEGY,
+        "ordered": False,
+        "output_type": Types.STRING(),
+    }
+    return AsyncNode(**{**defaults, **_common(line, name, fields)})
 
 
 def connected(line: int, name: str = "join", **fields: Any) -> CoProcessNode:

@@ -6,10 +6,26 @@ import dataclasses
 from collections.abc import Callable
 
 from penstock.common.typeinfo import Types
+from penstock.common.watermark_strategy import WatermarkStrategy
+from penstock.expressions import this
+from penstock.expressions.evaluator import ExpressionKey
 from penstock.plan.builder import PlanBuilder
 from penstock.plan.nodes import Chaining, Exchange, ExchangeKind, Node, RecordFunctionKind
 from penstock.plan.plan import Plan
-from plans.plan_parts import BROADCAST, CUSTOM, HASH, broadcast, connected, keyed, mapping, sink, source
+from plans.plan_parts import (
+    BROADCAST,
+    CUSTOM,
+    HASH,
+    broadcast,
+    calling,
+    computing,
+    connected,
+    keyed,
+    mapping,
+    sink,
+    source,
+    stamping,
+)
 
 
 class _Program:
@@ -110,15 +126,67 @@ def disabled_chaining() -> Plan:
     return program.builder.build("disabled chaining")
 
 
+def batch() -> Plan:
+    """Batch execution: what keyed operators read is sorted by key, broadcast input and all else is not."""
+    program = _Program()
+    words = program.add(source(1))
+    count = program.add(keyed(2, "count"), words, exchange=HASH)
+    rules = program.add(broadcast(3, keyed=True))
+    program.builder.add_edge(count, rules, HASH)
+    program.builder.add_edge(words, rules, BROADCAST, input_index=1)
+    program.add(sink(4), rules)
+    program.add(sink(5, "by key"), count, exchange=HASH)
+    return dataclasses.replace(program.builder.build("rules for words"), batch=True)
+
+
+def async_calls() -> Plan:
+    """Calls are not chained to a source, but to other operators."""
+    program = _Program()
+    words = program.add(source(1, parallelism=2))
+    called = program.add(calling(2, parallelism=2), words)
+    again = program.add(calling(3, "look up again", ordered=True, parallelism=2), called)
+    program.add(sink(4, parallelism=2), again)
+    return program.builder.build("async calls")
+
+
+def event_time() -> Plan:
+    """Watermarks of a source, and new ones behind it: those are made per subtask, so not in the source's chain."""
+    program = _Program()
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness("5 s")
+    words = program.add(source(1, watermark_strategy=strategy.with_idleness("1 min"), parallelism=2))
+    upper = program.add(mapping(2, parallelism=2), words)
+    stamps = program.add(stamping(3, watermark_strategy=strategy, parallelism=2), upper)
+    lower = program.add(mapping(4, "lower", parallelism=2), stamps)
+    count = program.add(keyed(5, parallelism=2), lower, exchange=HASH)
+    program.add(sink(6, parallelism=2), count)
+    return program.builder.build("event time")
+
+
+def expressions() -> Plan:
+    """Expressions are shown as they are written, also as keys."""
+    program = _Program()
+    words = program.add(source(1))
+    long_ones = program.add(computing(2, "long ones", this().length() > 3, RecordFunctionKind.FILTER), words)
+    by_length = Exchange(ExchangeKind.HASH, key_selector=ExpressionKey(this().length(), Types.STRING()))
+    count = program.add(keyed(3), long_ones, exchange=by_length)
+    shares = program.add(computing(4, "shares", this() * 0.5, output_type=Types.DOUBLE()), count)
+    program.add(sink(5), shares)
+    return program.builder.build("expressions")
+
+
 PROGRAMS: dict[str, Callable[[], Plan]] = {
     program.__name__: program
     for program in (
         linear_keyed,
+        event_time,
         diamond,
         side_outputs,
         union,
         broadcast_rules,
         two_sinks,
         disabled_chaining,
+        batch,
+        async_calls,
+        expressions,
     )
 }

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from penstock.functions.checkpointed import checkpointed_part
+from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.layout import Chain, Layout
 from penstock.plan.nodes import Chaining, Edge, ExchangeKind, Node, SinkNode, SourceNode, StatelessNode
 from penstock.plan.plan import Plan
+
+_WITHOUT_STATE = (StatelessNode, ExpressionNode, SinkNode)
 
 
 class ChainOperators:
@@ -46,6 +50,10 @@ def _chaining_edge(plan: Plan, node: Node, head_of: dict[int, int]) -> Edge | No
         and upstream.chaining is not Chaining.NEVER
         and upstream.parallelism == node.parallelism
         and upstream.slot_sharing_group == node.slot_sharing_group
-        and (not runs_per_split or isinstance(node, StatelessNode | SinkNode))
+        and (not runs_per_split or (isinstance(node, _WITHOUT_STATE) and not _has_operator_state(node)))
     )
     return edge if joins else None
+
+
+def _has_operator_state(node: Node) -> bool:
+    return any(checkpointed_part(getattr(node, name, None)) is not None for name in ("function", "sink"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from penstock.plan.layout import Chain
 from penstock.plan.naming import exchange_label, shown_uid
 from penstock.plan.nodes import Edge, Node
-from penstock.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from penstock.plan.plan import Plan
 
 _CHARACTER_WIDTH = 6.7
 _NODE_HEIGHT = 38
@@ -79,7 +82,8 @@ def _node_texts(node: Node) -> tuple[str, str]:
 def _edge_text(plan: Plan, edge: Edge) -> str:
     side_output = "" if edge.side_output is None else f"'{edge.side_output}' "
     index = f" to input {edge.input_index}" if edge.input_index else ""
-    return side_output + ("" if plan.is_chained(edge) else exchange_label(edge.exchange) + index)
+    order = ", sorted" if plan.is_sorted(edge) else ""
+    return side_output + ("" if plan.is_chained(edge) else exchange_label(edge.exchange) + order + index)
 
 
 def _mermaid_text(text: str) -> str:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.naming import exchange_label, shown_uid
-from penstock.plan.nodes import Chaining, Edge, KeyedProcessNode, Node, SinkNode, SourceNode
-from penstock.plan.plan import Plan
+from penstock.plan.nodes import (
+    Chaining,
+    Edge,
+    KeyedProcessNode,
+    Node,
+    SinkNode,
+    SourceNode,
+    TimestampsAndWatermarksNode,
+)
+
+if TYPE_CHECKING:
+    from penstock.plan.plan import Plan
 
 
 def explain(plan: Plan) -> str:
@@ -17,7 +29,8 @@ def explain(plan: Plan) -> str:
     """
     is_laid_out = plan.layout is not None and plan.layout.has_levels
     lines = _stage_lines(plan) if is_laid_out else _operator_lines(plan)
-    return "\n".join((f"job: {plan.job_name}", *lines)) + "\n"
+    mode = " (batch)" if plan.batch else ""
+    return "\n".join((f"job: {plan.job_name}{mode}", *lines)) + "\n"
 
 
 def _stage_lines(plan: Plan) -> Iterator[str]:
@@ -37,7 +50,7 @@ def _chain_lines(plan: Plan, head: int) -> Iterator[str]:
         if edge is not None and not plan.is_chained(edge):
             chain = plan.chain_of(edge.target)
             where = f"stage {chain.level}, chain {chain.id}, {_target(plan, edge)}"
-            yield f"{indent}=> {_edge_label(edge)} to {where}"
+            yield f"{indent}=> {_edge_label(plan, edge)} to {where}"
             continue
         node = plan.node(head if edge is None else edge.target)
         side_output = None if edge is None else edge.side_output
@@ -51,13 +64,17 @@ def _operator_lines(plan: Plan) -> Iterator[str]:
         yield f"  {_node_line(node)}"
         for edge in plan.inputs(node.id):
             index = f"input {edge.input_index} " if edge.input_index else ""
-            yield f"    <= {index}{_edge_label(edge)} from [{edge.source}]"
+            yield f"    <= {index}{_edge_label(plan, edge)} from [{edge.source}]"
 
 
 def _node_line(node: Node) -> str:
     facts = [f"[{node.id}] {node.kind} '{node.name}'"]
     if isinstance(node, SourceNode):
         facts.append(f"{node.source.describe()}, {node.source.boundedness.value}")
+    if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
+        facts.append(node.watermark_strategy.describe())
+    if isinstance(node, ExpressionNode):
+        facts.append(node.expression.text)
     if isinstance(node, SinkNode):
         facts.append(f"{node.sink.describe()}, {node.sink.guarantee.value}")
     if node.is_keyed and not isinstance(node, KeyedProcessNode):
@@ -77,8 +94,8 @@ def _node_line(node: Node) -> str:
     return " | ".join(facts)
 
 
-def _edge_label(edge: Edge) -> str:
-    label = exchange_label(edge.exchange)
+def _edge_label(plan: Plan, edge: Edge) -> str:
+    label = exchange_label(edge.exchange) + (", sorted by key," if plan.is_sorted(edge) else "")
     return label if edge.side_output is None else f"side output '{edge.side_output}' {label}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.common.errors import PlanError
+from penstock.plan.join_nodes import JoinNode
 from penstock.plan.naming import describe_node
 from penstock.plan.nodes import (
     BroadcastProcessNode,
@@ -66,7 +67,7 @@ def _check_parallelism(node: Node) -> None:
 def _expected_inputs(node: Node) -> set[int]:
     if isinstance(node, SourceNode):
         return set()
-    if isinstance(node, CoProcessNode | BroadcastProcessNode):
+    if isinstance(node, CoProcessNode | BroadcastProcessNode | JoinNode):
         return {0, 1}
     return {0}
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from penstock.plan.naming import qualified_name
-from penstock.plan.nodes import Edge, Exchange, Node, SinkNode, SourceNode
+from penstock.plan.nodes import Edge, Exchange, Node, SinkNode, SourceNode, TimestampsAndWatermarksNode
 from penstock.plan.plan import Plan
 
 
@@ -21,7 +21,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "job_name": plan.job_name,
         "fingerprint": fingerprint(plan),
         "nodes": [_node_form(node) for node in plan.topological_order],
-        "edges": [_edge_form(edge) for edge in plan.edges],
+        "edges": [_edge_form(edge) | ({"sorted_by_key": True} if plan.is_sorted(edge) else {}) for edge in plan.edges],
     }
     if plan.layout is not None and plan.layout.has_levels:
         form["stages"] = [
@@ -39,7 +39,8 @@ def fingerprint(plan: Plan) -> str:
     """64 hex digits that differ where state of one plan does not fit the other as it lies.
 
     It covers operators by uid with their kind, parallelism and max parallelism, the edges and exchanges
-    between them and, in an optimized plan, who runs in which stage and chain. Names and code are left out.
+    between them, whether the job runs as batch and, in an optimized plan, who runs in which stage and chain. Names
+    and code are left out.
     """
     uid = {node.id: node.uid for node in plan.nodes}
     nodes = sorted((node.uid, node.kind, node.parallelism, node.max_parallelism) for node in plan.nodes)
@@ -56,7 +57,10 @@ def fingerprint(plan: Plan) -> str:
     )
     chains = plan.layout.chains if plan.layout is not None else ()
     layout = sorted((chain.level, sorted(uid[node_id] for node_id in chain.nodes)) for chain in chains)
-    text = json.dumps([nodes, edges, layout], separators=(",", ":"))
+    parts: list[Any] = [nodes, edges, layout]
+    if plan.batch:
+        parts.append("batch")
+    text = json.dumps(parts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -85,6 +89,8 @@ def _node_form(node: Node) -> dict[str, Any]:
         form["guarantee"] = node.sink.guarantee.value
     elif (function := getattr(node, "function", None)) is not None:
         form["function"] = qualified_name(function)
+    if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
+        form["watermarks"] = node.watermark_strategy.describe()
     return form
 
 

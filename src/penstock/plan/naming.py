@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from penstock.common.call_site import UNKNOWN_CALL_SITE
+from penstock.expressions.evaluator import ExpressionKey
 from penstock.plan.nodes import Exchange, Node
 
 
@@ -28,6 +29,8 @@ def key_name(exchange: Exchange) -> str:
     """What an exchange takes the key from; empty where there is no key."""
     if exchange.key_fields:
         return ", ".join(str(field) for field in exchange.key_fields)
+    if isinstance(exchange.key_selector, ExpressionKey):
+        return exchange.key_selector.expression.text
     if exchange.key_selector is not None:
         return qualified_name(exchange.key_selector).rsplit(".", 1)[-1]
     return ""

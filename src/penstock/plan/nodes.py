@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.common.call_site import UNKNOWN_CALL_SITE, CallSite
 from penstock.common.typeinfo import TypeInformation
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.sink import Sink
 from penstock.connectors.source import Source
 
@@ -60,6 +61,8 @@ class SourceNode(Node):
     """Reads a source."""
 
     source: Source
+    watermark_strategy: WatermarkStrategy | None = None
+    """None: records keep the timestamps that the source gives them, and there are no watermarks before its end."""
 
 
 class RecordFunctionKind(Enum):
@@ -95,6 +98,17 @@ class KeyedProcessNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReduceNode(Node):
+    """Combines the records of each key into one of the same type."""
+
+    function: Any
+
+    @property
+    def is_keyed(self) -> bool:  # noqa: D102
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class CoProcessNode(Node):
     """A function of two connected streams: `CoProcessFunction` or `KeyedCoProcessFunction`."""
 
@@ -117,6 +131,13 @@ class BroadcastProcessNode(Node):
     @property
     def is_keyed(self) -> bool:  # noqa: D102
         return self.keyed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimestampsAndWatermarksNode(Node):
+    """Gives records new timestamps, and makes watermarks of them."""
+
+    watermark_strategy: WatermarkStrategy
 
 
 @dataclass(frozen=True, kw_only=True)

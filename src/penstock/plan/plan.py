@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.common.errors import PlanError
+from penstock.plan.html_form import to_html
 from penstock.plan.invariants import check_invariants
 from penstock.plan.layout import Chain, Layout, Stage, check_layout
-from penstock.plan.nodes import Edge, Node, SinkNode, SourceNode
+from penstock.plan.nodes import Edge, ExchangeKind, Node, SinkNode, SourceNode
 from penstock.plan.topology import Topology
 
 
@@ -21,6 +22,8 @@ class Plan:
     job_name: str
     layout: Layout | None = None
     """Chains and stages; None before the optimizer."""
+    batch: bool = False
+    """Whether the job runs as batch."""
     topology: Topology = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +68,10 @@ class Plan:
         """Whether both ends of an edge are in one chain, so that records are handed on as they are."""
         return self.chain_of(edge.source) is self.chain_of(edge.target)
 
+    def is_sorted(self, edge: Edge) -> bool:
+        """Whether an edge's records reach its target sorted by key: in batch execution, where the target is keyed."""
+        return self.batch and edge.exchange.kind is ExchangeKind.HASH and self.node(edge.target).is_keyed
+
     @cached_property
     def exchanges(self) -> tuple[Edge, ...]:
         """The edges between chains, in the order of the plan's edges; only for plans with a layout."""
@@ -87,6 +94,9 @@ class Plan:
             )
             for level in sorted(levels)
         )
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
 
     @cached_property
     def _chain_by_node(self) -> dict[int, Chain]:

@@ -1,5 +1,6 @@
 """Operators, timers and watermarks: what runs in a task, whatever engine runs the task."""
 
+from penstock.runtime.async_operator import AsyncOperator
 from penstock.runtime.broadcast_process import BroadcastProcessOperator, KeyedBroadcastProcessOperator
 from penstock.runtime.co_process import CoProcessOperator, KeyedCoProcessOperator
 from penstock.runtime.failures import user_function_error
@@ -14,6 +15,7 @@ from penstock.runtime.timers import TimerQueue
 __all__ = [
     "MAX_WATERMARK",
     "MIN_WATERMARK",
+    "AsyncOperator",
     "BroadcastProcessOperator",
     "CoProcessOperator",
     "FilterOperator",

@@ -51,6 +51,9 @@ class BroadcastProcessOperator(FunctionOperator):
         """Forgets everything that was read from the store."""
         self._broadcast_state.drop_caches()
 
+    def _broadcast_state_of_function(self) -> BroadcastStateBackend:
+        return self._broadcast_state
+
 
 class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
     """Runs a `KeyedBroadcastProcessFunction`: input 0 is the keyed stream, input 1 the broadcast one."""
@@ -86,5 +89,12 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
         super().drop_caches()
         self._broadcast_state.drop_caches()
 
+    def forget_key(self) -> None:
+        """Forgets the state of the current key; broadcast state is no key's."""
+        super().drop_caches()
+
     def _make_timer_context(self) -> KeyedTimerContext:
         return KeyedBroadcastTimerContext(self._timers, self._sender, self._current_key, self._broadcast_state)
+
+    def _broadcast_state_of_function(self) -> BroadcastStateBackend:
+        return self._broadcast_state

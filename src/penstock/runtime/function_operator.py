@@ -10,9 +10,10 @@ from typing import Any
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.errors import PenstockError
 from penstock.functions.adapt import close_function, open_function
+from penstock.runtime.checkpointed_operator import CheckpointedOperator
 from penstock.runtime.contexts import RecordContext
 from penstock.runtime.failures import user_function_error
-from penstock.runtime.operator import Operator, OperatorContext
+from penstock.runtime.operator import OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE, ResultSender, SendError
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.state.broadcast import BroadcastStateBackend
@@ -21,7 +22,7 @@ from penstock.state.keyed import KeyedStateBackend
 ProcessElement = Callable[[Any, Any], Iterable[Any] | None]
 
 
-class FunctionOperator(Operator):
+class FunctionOperator(CheckpointedOperator):
     """Opens and closes a user function, sends its results on and reports what it raises."""
 
     def __init__(
@@ -48,8 +49,10 @@ class FunctionOperator(Operator):
             raise user_function_error(error, self._context) from error
 
     def _open_function(self, keyed_state: KeyedStateBackend | None) -> None:
+        runtime_context = OperatorRuntimeContext(self._context, keyed_state)
+        self._initialize_function(self._function, runtime_context)
         try:
-            open_function(self._function, OperatorRuntimeContext(self._context, keyed_state))
+            open_function(self._function, runtime_context)
         except Exception as error:
             raise user_function_error(error, self._context) from error
 
@@ -57,6 +60,7 @@ class FunctionOperator(Operator):
         """Writes state to the store; a value that cannot be saved is a failure of the user function."""
         try:
             state.flush()
+            state.catalogue.flush()
         except PenstockError as error:
             raise user_function_error(error, self._context) from error
 

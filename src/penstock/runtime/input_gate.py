@@ -48,11 +48,6 @@ class InputGate:
         return self._watermark
 
     @property
-    def channels(self) -> list[int]:
-        """The channels, in ascending order."""
-        return sorted(self._channels)
-
-    @property
     def is_idle(self) -> bool:
         """Whether there are channels that have not ended, and all of them are idle."""
         running = [channel for channel in self._channels.values() if not channel.ended]
@@ -117,22 +112,6 @@ class InputGate:
         before = state.watermark if state.counts else None
         self._channels[channel] = _Channel(MAX_WATERMARK, ended=True)
         self._moved(before, MAX_WATERMARK)
-        return self._rise()
-
-    def set(self, channel: int, watermark: int, *, idle: bool = False, ended: bool = False) -> int | None:
-        """Says what is known of a channel that sends nothing itself: an absent split."""
-        if ended:
-            return self.mark_ended(channel)
-        rises = [self.update(channel, watermark), (self.mark_idle if idle else self.mark_active)(channel)]
-        return next((rise for rise in reversed(rises) if rise is not None), None)
-
-    def remove(self, channel: int) -> int | None:
-        """Forgets a channel; an unknown one is no error."""
-        state = self._channels.pop(channel, None)
-        if state is None:
-            return None
-        if state.counts:
-            self._moved(state.watermark, None)
         return self._rise()
 
     def snapshot(self) -> dict[str, Any]:

@@ -36,7 +36,9 @@ class KeyedFunctionOperator(FunctionOperator):
         """Opens the user function."""
         self._context = context
         self._sender = ResultSender(context.output, self._output_codec, self._side_output_codecs)
-        self._state = KeyedStateBackend(context.store, context.uid, context.max_parallelism)
+        self._state = KeyedStateBackend(
+            context.store, context.uid, context.max_parallelism, clock=lambda: context.processing_time
+        )
         self._timers = KeyedTimerService(self, context, self._state)
         self._current_key = CurrentKey(self._state)
         self._timer_context = self._make_timer_context()
@@ -63,6 +65,10 @@ class KeyedFunctionOperator(FunctionOperator):
         self._flush(self._state)
         self._timers.flush()
 
+    def clean_up_before_snapshot(self) -> None:
+        """Removes what has expired from the store."""
+        self._state.clean_up_before_snapshot()
+
     def drop_caches(self) -> None:
         """Forgets everything that was read from the store; the user function's handles go on working."""
         self._state.drop_caches()
@@ -71,25 +77,30 @@ class KeyedFunctionOperator(FunctionOperator):
     def _make_timer_context(self) -> KeyedTimerContext:
         return KeyedTimerContext(self._timers, self._sender, self._current_key)
 
-    def _process_keyed_batch(self, process_element: ProcessElement, ctx: KeyedContext, batch: Batch) -> None:
-        """Calls the function for every record, with its key, and sends on what it yields."""
+    def _keys_of(self, batch: Batch) -> list[bytes]:
         if batch.keys is None:
             raise StateError(f"operator '{self._context.name}' is keyed, but records without keys came to it")
+        return batch.keys
+
+    def _process_keyed_batch(self, process_element: ProcessElement, ctx: KeyedContext, batch: Batch) -> None:
+        """Calls the function for every record, with its key, and sends on what it yields."""
+        keys = self._keys_of(batch)
+        self._state.count_records(len(batch))
         records = iter(batch.values)
         stamps: list[int | None] | None = None
         if batch.timestamps is None:
             ctx.record_timestamp = None
-            results = chain.from_iterable(self._keyed_calls(process_element, ctx, batch, records))
+            results = chain.from_iterable(self._keyed_calls(process_element, ctx, keys, records))
         else:
             stamps = []
             results = self._timed_keyed_results(process_element, ctx, batch, records, stamps)
         self._send_all(results, stamps, lambda error: self._record_failure(error, batch, records))
 
     def _keyed_calls(
-        self, process_element: ProcessElement, ctx: KeyedContext, batch: Batch, records: Iterator[Any]
+        self, process_element: ProcessElement, ctx: KeyedContext, keys: list[bytes], records: Iterator[Any]
     ) -> Iterator[Iterable[Any]]:
         state = self._state
-        for key, value in zip(batch.keys or (), records, strict=True):
+        for key, value in zip(keys, records, strict=True):
             state.current_key = key
             result = process_element(value, ctx)
             if result is not None:
@@ -115,7 +126,8 @@ class KeyedFunctionOperator(FunctionOperator):
 
     def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> None:
         on_timer = self._on_timer
-        if on_timer is None:
+        # In batch execution the timers of the current key are all there are, and none is in the store.
+        if on_timer is None or (self._context.batch and not queue.is_changed):
             return
         self._timer_context.firing_domain = domain
         stamps: list[int | None] | None = [] if domain is TimeDomain.EVENT_TIME else None

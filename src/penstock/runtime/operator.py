@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.common.batch import Batch
 from penstock.connectors.sink import EpochId
 from penstock.runtime.metrics import MetricGroup
+from penstock.state.operator_state import UnionLists
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import StateStore
 
@@ -25,6 +26,14 @@ class Output(Protocol):
 
     def emit_side(self, tag: str, batch: Batch) -> None:
         """Sends records to a side output; a tag nobody reads is dropped there."""
+        ...
+
+    def emit_watermark(self, watermark: int) -> None:
+        """Sends a watermark that the operator makes itself; it also says that the operator is not idle."""
+        ...
+
+    def emit_idle(self) -> None:
+        """Says that nothing is to be expected from the operator for now."""
         ...
 
 
@@ -52,6 +61,16 @@ class OperatorContext:
     """Constant within an epoch."""
     job_parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     """The job's global parameters."""
+    cached_files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where the files are that travel with the job, by name."""
+    restored_epoch: int | None = None
+    """The number of the manifest that the state was of when the operator was opened; None: there was none."""
+    union_lists: UnionLists = field(default_factory=dict[str, Sequence[str]])
+    """What all subtasks had saved in union lists when the operator was opened."""
+    watermark_interval: int = 200
+    """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
+    batch: bool = False
+    """Batch execution: a keyed operator gets its records sorted by key, and `end_key` after those of each key."""
 
 
 class Operator:
@@ -64,6 +83,8 @@ class Operator:
 
     current_watermark: int = MIN_WATERMARK
     """How far event time has come."""
+    passes_idleness: bool = True
+    """Whether consumers hear that the inputs are idle; not where an operator makes its own watermarks."""
 
     def open(self, context: OperatorContext) -> None:
         """Called once, before the first epoch."""
@@ -86,17 +107,56 @@ class Operator:
         """Event time is where it was when the subtask last worked: nothing fires."""
         self.current_watermark = watermark
 
+    def end_input(self, input_index: int) -> None:
+        """One of the inputs has ended; called again after `drop_caches`, and before event time rises for it."""
+        return
+
+    def inputs_fall_idle(self) -> None:
+        """Nothing is to be expected on the inputs for now; called before consumers hear of it."""
+        return
+
     def advance_processing_time(self, now: int) -> None:
         """Processing time moves on: fires timers."""
         return
+
+    def end_key(self) -> None:
+        """Batch execution: the current key has no more records. Its timers fire, and all that is its own goes.
+
+        For the next key event time is at its beginning again; consumers hear nothing of that.
+        """
+        self.advance_watermark(MAX_WATERMARK)
+        self.advance_processing_time(MAX_WATERMARK)
+        self.forget_key()
+        self.restore_watermark(MIN_WATERMARK)
+
+    def forget_key(self) -> None:
+        """Batch execution: forgets the state and the timers of the current key; the store is emptied by the engine."""
+        self.drop_caches()
 
     def finish(self) -> None:
         """All inputs have ended and the watermark is MAX."""
         return
 
+    def snapshot_function(self) -> None:
+        """The epoch is about to end: a function that saves state of its own does so."""
+        return
+
     def end_epoch(self) -> None:
         """Writes what is in memory to the store."""
         return
+
+    def clean_up_before_snapshot(self) -> None:
+        """Removes what has expired from the store: all of it is about to be written anew. Comes after `end_epoch`."""
+        return
+
+    @property
+    def has_checkpointed_function(self) -> bool:
+        """Whether the function has taken up state of its own, which another process may have changed since."""
+        return False
+
+    def union_lists(self) -> Mapping[str, str]:
+        """What the function has in union lists; valid after `snapshot_function`."""
+        return {}
 
     def next_processing_timer(self) -> int | None:
         """When the earliest processing-time timer is due, in ms."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from penstock.common.errors import StateError
+from penstock.functions.distributed_cache import DistributedCache
 from penstock.functions.function import RuntimeContext
 from penstock.functions.metrics import MetricGroup
 from penstock.runtime.operator import OperatorContext
@@ -55,6 +58,10 @@ class OperatorRuntimeContext(RuntimeContext):
     def get_metrics_group(self) -> MetricGroup:
         """The operator's metrics."""
         return self._context.metrics
+
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files that travel with the job."""
+        return DistributedCache({name: Path(path) for name, path in self._context.cached_files.items()})
 
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState:
         """State that is one value."""

@@ -5,21 +5,26 @@ from __future__ import annotations
 from penstock.common.batch import Batch
 from penstock.common.errors import PenstockError, TypeMismatchError
 from penstock.connectors.sink import Sink, SinkWriter, SinkWriterContext, Token
+from penstock.runtime.checkpointed_operator import CheckpointedOperator
 from penstock.runtime.failures import user_function_error
-from penstock.runtime.operator import Operator, OperatorContext
+from penstock.runtime.operator import OperatorContext
+from penstock.runtime.runtime_context import OperatorRuntimeContext
 
 
-class SinkWriterOperator(Operator):
+class SinkWriterOperator(CheckpointedOperator):
     """Gives records to a writer; after the epoch `tokens` says what the committer needs to publish them."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._writer: SinkWriter | None = None
         self._tokens: list[Token] = []
+        self._has_finished = False
 
     def open(self, context: OperatorContext) -> None:
         """Takes note of the context."""
         self._context = context
+        self._runtime_context = OperatorRuntimeContext(context)
+        self._initialize_function(self._sink, self._runtime_context)
 
     def begin_epoch(self) -> None:
         """Closes what a failed epoch has left."""
@@ -46,14 +51,21 @@ class SinkWriterOperator(Operator):
         if self._writer is not None:
             self._tokens = self._writer.prepare_commit()
             self._close_writer()
+        if self._has_finished:
+            self._sink.close()
+
+    def finish(self) -> None:
+        """The last records have come: the sink is closed with the epoch."""
+        self._has_finished = True
 
     def tokens(self) -> list[Token]:
         """What the epoch's writer says of staged output; valid after `end_epoch`, until `begin_epoch`."""
         return self._tokens
 
     def close(self) -> None:
-        """Closes what a failed epoch has left."""
+        """Closes what a failed epoch has left, and the sink."""
         self._close_writer()
+        self._sink.close()
 
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
@@ -70,4 +82,7 @@ class SinkWriterOperator(Operator):
             epoch=context.epoch,
             storage=context.storage,
             staging=context.staging,
+            processing_time=context.processing_time,
+            current_watermark=lambda: self.current_watermark,
+            runtime_context=self._runtime_context,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.common.errors import StateError
 from penstock.functions.timer_service import TimeDomain, TimerService
-from penstock.runtime.operator import Operator, OperatorContext
+from penstock.runtime.operator import MAX_WATERMARK, Operator, OperatorContext
 from penstock.runtime.timers import TimerQueue
 from penstock.state.keyed import KeyedStateBackend
 
@@ -68,12 +68,14 @@ class KeyedTimerService(TimerService):
         return self._operator.current_watermark
 
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Sets a timer of the current key."""
-        self.processing_time.register(timestamp, self._current_key())
+        """Sets a timer of the current key; in batch execution not when the key has ended, as in Flink."""
+        if not self._key_has_ended():
+            self.processing_time.register(timestamp, self._current_key())
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Sets a timer of the current key."""
-        self.event_time.register(timestamp, self._current_key())
+        """Sets a timer of the current key; in batch execution not when the key has ended, as in Flink."""
+        if not self._key_has_ended():
+            self.event_time.register(timestamp, self._current_key())
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Takes a timer of the current key back."""
@@ -92,6 +94,10 @@ class KeyedTimerService(TimerService):
         """Forgets what was read from the store."""
         self.event_time.drop_caches()
         self.processing_time.drop_caches()
+
+    def _key_has_ended(self) -> bool:
+        """All timers fire at the end of a key, whatever their time: new ones could go on for ever."""
+        return self._context.batch and self._operator.current_watermark == MAX_WATERMARK
 
     def _current_key(self) -> bytes:
         key = self._state.current_key

@@ -22,6 +22,12 @@ _TIMESTAMP_OFFSET = 1 << 63
 _PREFIX_LENGTH = 12
 _KEY_START = _PREFIX_LENGTH + _HEADER.size
 _SMALLEST_LOAD, _LARGEST_LOAD = 16, 16384
+_MOST_GROUPS = 1 << 16
+
+
+def timer_prefix(uid: str, domain: TimeDomain) -> bytes:
+    """What the store keys of all timers of an operator begin with."""
+    return blake2b(uid.encode(), digest_size=8).digest() + _DOMAIN_TAGS[domain]
 
 
 class TimerQueue:
@@ -38,23 +44,25 @@ class TimerQueue:
     def __init__(self, store: StateStore, uid: str, domain: TimeDomain, max_parallelism: int) -> None:
         self._store = store
         self._max_parallelism = max_parallelism
-        self._prefix = blake2b(uid.encode(), digest_size=8).digest() + _DOMAIN_TAGS[domain]
+        self._prefix = timer_prefix(uid, domain)
         self._end = self._prefix + b"\xff" * (_HEADER.size + 1)
         self._changed: dict[Timer, bool] = {}
         """What is not in the store yet: True for timers that are set, False for such as are gone."""
-        self._added: list[bytes] = []
-        """A heap of the store keys of timers that were set; what `_changed` says of them now decides."""
+        self._added: list[tuple[bytes, Timer]] = []
+        """A heap of timers that were set, by their store keys; what `_changed` says of them now decides."""
         self._loaded: list[bytes] = []
         """Store keys read from the store, the last one first; what `_changed` says of them now decides."""
         self._load_from = self._prefix
         self._load_size = _SMALLEST_LOAD
+        self._groups: dict[bytes, int] = {}
+        """The key groups of keys that were seen lately."""
 
     def register(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
         """Sets a timer; one that is set already stays as it is."""
         timer = (timestamp, key, namespace)
         if self._changed.get(timer):
             return
-        heappush(self._added, self._store_key(timer))
+        heappush(self._added, (self._store_key(timer), timer))
         self._changed[timer] = True
 
     def delete(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
@@ -67,15 +75,19 @@ class TimerQueue:
     def due(self, timestamp: int) -> Iterator[Timer]:
         """Takes out the timers up to a time, in order; one that is set meanwhile comes in its turn."""
         end = self._prefix + _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
-        while (store_key := self._head(end)) is not None:
-            timer = _timer(store_key)
+        while (timer := self._head(end)) is not None:
             self._changed[timer] = False
             yield timer
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether a timer was set or taken back, or fired, since the last `flush`."""
+        return bool(self._changed)
+
     def earliest(self) -> int | None:
         """The timestamp of the first timer."""
-        store_key = self._head(self._end)
-        return None if store_key is None else _timer(store_key)[0]
+        timer = self._head(self._end)
+        return None if timer is None else timer[0]
 
     def flush(self) -> None:
         """Writes the changes to the store."""
@@ -97,19 +109,22 @@ class TimerQueue:
         self._load_from = self._prefix
         self._load_size = _SMALLEST_LOAD
 
-    def _head(self, end: bytes) -> bytes | None:
-        """The store key of the first timer, if it is before `end`; what is no longer set is left behind."""
+    def _head(self, end: bytes) -> Timer | None:
+        """The first timer, if it is before `end`; what is no longer set is left behind."""
         changed, added = self._changed, self._added
+        first: Timer | None = None
         while self._loaded or self._load(end):
-            if changed.get(_timer(self._loaded[-1]), True):
+            first = _timer(self._loaded[-1])
+            if changed.get(first, True):
                 break
             self._loaded.pop()
-        while added and not changed[_timer(added[0])]:
+            first = None
+        while added and not changed[added[0][1]]:
             heappop(added)
-        head = self._loaded[-1] if self._loaded else end
-        if added and added[0] < head:
-            head = added[0]
-        return head if head < end else None
+        head = end if first is None else self._loaded[-1]
+        if added and added[0][0] < head:
+            head, first = added[0]
+        return first if head < end else None
 
     def _load(self, end: bytes) -> bool:
         """Reads the next timers before `end` from the store; false when there are none left."""
@@ -125,12 +140,20 @@ class TimerQueue:
     def _store_key(self, timer: Timer) -> bytes:
         timestamp, key, namespace = timer
         try:
-            header = _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, key_group(key, self._max_parallelism), len(key))
+            header = _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, self._group(key), len(key))
         except (struct.error, TypeError):
             raise StateError(
                 f"a timer for {timestamp!r}; expected a time in whole milliseconds that fits into 64 bits"
             ) from None
-        return b"".join((self._prefix, header, key, namespace))
+        return self._prefix + header + key + namespace
+
+    def _group(self, key: bytes) -> int:
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= _MOST_GROUPS:
+                self._groups.clear()
+            group = self._groups[key] = key_group(key, self._max_parallelism)
+        return group
 
 
 def _timer(store_key: bytes) -> Timer:

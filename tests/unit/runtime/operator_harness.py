@@ -22,6 +22,8 @@ class CollectingOutput:
     def __init__(self) -> None:
         self.sent: list[tuple[str | None, Any, int | None]] = []
         self.batch_sizes: list[int] = []
+        self.log: list[Any] = []
+        """Values of the main output, and between them what the operator itself says of time."""
 
     def emit(self, batch: Batch) -> None:
         self._take(None, batch)
@@ -29,9 +31,17 @@ class CollectingOutput:
     def emit_side(self, tag: str, batch: Batch) -> None:
         self._take(tag, batch)
 
+    def emit_watermark(self, watermark: int) -> None:
+        self.log.append(("watermark", watermark))
+
+    def emit_idle(self) -> None:
+        self.log.append("idle")
+
     def _take(self, tag: str | None, batch: Batch) -> None:
         self.batch_sizes.append(len(batch))
         timestamps = batch.timestamps or [None] * len(batch)
+        if tag is None:
+            self.log += batch.values
         self.sent += [(tag, value, stamp) for value, stamp in zip(batch.values, timestamps, strict=True)]
 
 
@@ -83,7 +93,10 @@ class Harness:
         self._step_done()
 
     def end_epoch(self) -> None:
+        self.operator.snapshot_function()
         self.operator.end_epoch()
+        self.context.union_lists = {key: [text] for key, text in self.operator.union_lists().items()}
+        self.context.restored_epoch = self.context.epoch.number
         changes = self.store.changes()
         self.store.discard_changes()
         self.store.apply(changes, f"epoch {self.context.epoch}")

@@ -104,25 +104,6 @@ def test_a_new_channel_holds_the_watermark_where_it_is() -> None:
     assert gate.update(1, 15) == 15
 
 
-def test_a_removed_channel_holds_nothing_back() -> None:
-    gate = gate_with(a=10, b=3)
-    assert gate.remove(1) == 10
-    assert gate.remove(1) is None
-    assert gate.remove(0) is None
-    assert gate.watermark == 10
-    assert gate.channels == []
-
-
-def test_what_is_known_of_an_absent_channel_is_set_in_one_step() -> None:
-    gate = gate_with(a=10)
-    assert gate.set(1, 4, idle=True) is None
-    assert gate.update(0, 12) == 12
-    assert gate.set(2, MIN_WATERMARK, ended=True) is None
-    assert gate.update(0, 14) == 14
-    assert gate.set(1, 30) is None
-    assert gate.update(0, 50) == 30
-
-
 def test_a_gate_without_channels_is_neither_idle_nor_ended() -> None:
     gate = InputGate()
     assert (gate.watermark, gate.is_idle, gate.is_ended) == (MIN_WATERMARK, False, False)
@@ -172,12 +153,6 @@ class NaiveGate:
         self.idle.discard(channel)
         self.lagging.discard(channel)
 
-    def remove(self, channel: int) -> None:
-        self.watermarks.pop(channel, None)
-        self.waiting.pop(channel, None)
-        for channels in (self.idle, self.ended, self.lagging):
-            channels.discard(channel)
-
     def settle(self) -> None:
         unfinished = {c: w for c, w in self.watermarks.items() if w < MAX_WATERMARK}
         counting = [w for c, w in unfinished.items() if c not in self.idle and c not in self.lagging]
@@ -194,7 +169,7 @@ class NaiveGate:
 channels = st.integers(0, 3)
 steps = st.one_of(
     st.tuples(st.just("update"), channels, st.integers(0, 30)),
-    st.tuples(st.sampled_from(["add", "mark_idle", "mark_active", "mark_ended", "remove"]), channels),
+    st.tuples(st.sampled_from(["add", "mark_idle", "mark_active", "mark_ended"]), channels),
 )
 
 

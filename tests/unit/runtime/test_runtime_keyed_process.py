@@ -252,10 +252,10 @@ def test_a_value_that_cannot_be_saved_is_reported_with_the_operator() -> None:
             self.lock.update(threading.Lock())
 
     harness = Harness(lambda: KeyedProcessOperator(Unsaveable(), ANY))
-    harness.process([("a", 1)], key=first)
     with pytest.raises(UserFunctionError, match="state 'lock', key 'a': cannot save") as failure:
-        harness.end_epoch()
+        harness.process([("a", 1)], key=first)
     assert failure.value.report.operator == "Sessions"
+    assert failure.value.report.record == "('a', 1)"
 
 
 def test_records_without_keys_are_not_dropped_in_silence() -> None:

@@ -1,0 +1,47 @@
+"""The operator behind windows with an evictor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.runtime.operator import OperatorContext
+from penstock.runtime.window_calls import combining
+from penstock.runtime.window_contents import ListedContents, WindowContents
+from penstock.runtime.window_contexts import EvictorContext
+from penstock.runtime.window_operator import WindowOperator
+from penstock.windows.evictors import TimestampedValue
+
+
+class EvictingWindowOperator(WindowOperator):
+    """Keeps all records with their timestamps; the evictor takes some out when a window fires."""
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the window function."""
+        super().open(context)
+        assert self._definition.evictor is not None
+        self._evictor = self._definition.evictor
+        self._evictor_context = EvictorContext(self, context)
+        self._combine = combining(self._definition)
+        # Records are kept with their timestamps, which the short way does not do.
+        self._adding = self._add_to_any if self._merging_assigner is None else self._add_merging
+
+    def _make_contents(self, context: OperatorContext) -> WindowContents:
+        self._records = ListedContents(context.store, context.uid, context.max_parallelism, None)
+        return self._records
+
+    def _stored(self, value: Any, timestamp: int | None) -> Any:
+        return value, timestamp
+
+    def _evaluate(self, at: bytes) -> None:
+        stored = self._records.inputs(at)
+        if stored is None:
+            return
+        window, context = self._pane.known.window, self._evictor_context
+        elements = [TimestampedValue(value, timestamp) for value, timestamp in stored]
+        self._evictor.evict_before(elements, len(elements), window, context)
+        inputs = self._combine([element.value for element in elements])
+        if inputs is not None:
+            self._emit(self._call(inputs))
+        self._evictor.evict_after(elements, len(elements), window, context)
+        if len(elements) < len(stored):
+            self._records.replace(at, [(element.value, element.timestamp) for element in elements])

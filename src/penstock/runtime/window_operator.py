@@ -1,0 +1,404 @@
+"""The operator behind `window(...)` and `window_all(...)`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from typing import Any
+
+from penstock.common.batch import Batch, RecordCodec
+from penstock.common.errors import StateError
+from penstock.functions.function import KeyedStateStore
+from penstock.functions.timer_service import TimeDomain
+from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
+from penstock.runtime.known_windows import KnownWindow, KnownWindows
+from penstock.runtime.merging_window_set import MergingWindowSet
+from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
+from penstock.runtime.result_sender import BATCH_SIZE, SendError
+from penstock.runtime.runtime_context import OperatorRuntimeContext
+from penstock.runtime.timers import TimerQueue
+from penstock.runtime.window_calls import clear_call, window_call
+from penstock.runtime.window_contents import (
+    AggregatedContents,
+    ListedContents,
+    ReducedContents,
+    WindowContents,
+    WindowsOfKeys,
+)
+from penstock.runtime.window_contexts import AssignerContext, FunctionContext, TriggerContext
+from penstock.runtime.window_stagger import StaggerState
+from penstock.runtime.window_state import NoWindowState, WindowStateBackend
+from penstock.windows.assigner import AlignedWindowAssigner, MergingWindowAssigner, require_timestamp
+from penstock.windows.definition import WindowDefinition, has_usual_trigger
+from penstock.windows.trigger import TriggerResult
+from penstock.windows.window import MAX_TIMESTAMP, MIN_TIMESTAMP
+
+LATE_RECORDS_DROPPED = "num_late_records_dropped"
+_MOST_BUCKETS = 1 << 14
+
+Steps = Iterator[None]
+"""Work that pauses whenever there are enough results to be sent on."""
+
+
+class WindowOperator(KeyedFunctionOperator):
+    """Keeps the contents of the windows of each key, and calls the window function when the trigger says so.
+
+    What it does to a record and a timer, and in which order, is what Flink's operator of that name does.
+    """
+
+    def __init__(
+        self,
+        definition: WindowDefinition,
+        output_codec: RecordCodec,
+        side_output_codecs: Mapping[str, RecordCodec] | None = None,
+    ) -> None:
+        super().__init__(definition.window_function, output_codec, side_output_codecs)
+        self._definition = definition
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the window function."""
+        super().open(context)
+        definition = self._definition
+        # Copied, for it may remember by how much the windows of this subtask are shifted.
+        assigner = self._assigner = copy.copy(definition.assigner)
+        self._merging_assigner = assigner if isinstance(assigner, MergingWindowAssigner) else None
+        self._trigger = definition.trigger
+        self._is_event_time = assigner.is_event_time()
+        self._lateness = definition.allowed_lateness if self._is_event_time else 0
+        self._windows = KnownWindows(assigner.get_window_serializer(), self._lateness)
+        self._contents = self._make_contents(context)
+        self._stagger = StaggerState(context, assigner)
+        self._values: list[Any] = []
+        self._stamps: list[int | None] = []
+        self._dropped = context.metrics.counter(LATE_RECORDS_DROPPED)
+        tag = definition.late_data_tag
+        # Records that go to a side output which nobody reads are dropped like all others.
+        self._late_tag = tag if tag is not None and tag.tag_id in self._side_output_codecs else None
+        self._make_contexts(context)
+        self._buckets: dict[int, list[KnownWindow]] = {}
+        self._adding = self._adding_for_assigner()
+
+    def _make_contents(self, context: OperatorContext) -> WindowContents:
+        place = context.store, context.uid, context.max_parallelism
+        if self._definition.reduce_function is not None:
+            return ReducedContents(*place, self._definition)
+        if self._definition.aggregate_function is not None:
+            return AggregatedContents(*place, self._definition)
+        return ListedContents(*place, self._definition.element_type)
+
+    def _make_contexts(self, context: OperatorContext) -> None:
+        function = self._definition.window_function
+        runtime_context = OperatorRuntimeContext(context, self._state)
+        self._assigner_context = AssignerContext(self, context, runtime_context)
+        self._trigger_state = WindowStateBackend(context, "trigger")
+        self._window_state = WindowStateBackend(context, "window")
+        self._pane = TriggerContext(self, context, self._timers, self._trigger_state)
+        window_store: KeyedStateStore = OperatorRuntimeContext(context, self._window_state)
+        if self._merging_assigner is not None:
+            window_store = NoWindowState()
+        function_context = FunctionContext(
+            self._pane, self._pane, self._sender, self._window_state, window_store, runtime_context
+        )
+        self._call = window_call(function, function_context, self._current_key.get)
+        self._call_clear = clear_call(function, function_context)
+        self._open_windows = WindowsOfKeys(context, "window: merging-window-set")
+
+    def _adding_for_assigner(self) -> Callable[[Batch, Iterator[Any]], Steps]:
+        if self._merging_assigner is not None:
+            return self._add_merging
+        if isinstance(self._assigner, AlignedWindowAssigner) and has_usual_trigger(self._definition):
+            return self._add_aligned
+        return self._add_to_any
+
+    # --- the life of an operator
+
+    def process(self, batch: Batch, input_index: int) -> None:
+        """Puts every record into its windows."""
+        if batch.keys is None:
+            raise StateError(f"operator '{self._context.name}' is keyed, but records without keys came to it")
+        records = iter(batch.values)
+        self._work(self._adding(batch, records), lambda error: self._record_failure(error, batch, records))
+
+    def advance_processing_time(self, now: int) -> None:
+        """Fires the processing-time timers before now: a window ends when the clock shows its end.
+
+        The last millisecond of a window is still a part of it: records may come to it in this epoch, or in the next.
+        """
+        self._fire(self._timers.processing_time, now if now == MAX_WATERMARK else now - 1, TimeDomain.PROCESSING_TIME)
+
+    def next_processing_timer(self) -> int | None:
+        """When the earliest processing-time timer is due."""
+        earliest = super().next_processing_timer()
+        return None if earliest is None else min(earliest + 1, MAX_TIMESTAMP)
+
+    def end_epoch(self) -> None:
+        """Writes state and timers to the store."""
+        super().end_epoch()
+        for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
+            self._flush(state)  # pyright: ignore[reportArgumentType]
+        self._stagger.save()
+
+    def clean_up_before_snapshot(self) -> None:
+        """Removes what has expired from the store."""
+        super().clean_up_before_snapshot()
+        self._trigger_state.clean_up_before_snapshot()
+        self._window_state.clean_up_before_snapshot()
+
+    def drop_caches(self) -> None:
+        """Forgets everything that was read from the store."""
+        self.forget_key()
+        self._stagger.load()
+
+    def forget_key(self) -> None:
+        """Forgets the windows of the current key; by how much windows are shifted is the subtask's."""
+        super().drop_caches()
+        for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
+            state.drop_caches()
+
+    def _work(self, steps: Steps, failure: Callable[[Exception], Exception]) -> None:
+        """Takes the steps, and sends on what they bring."""
+        goes_on = True
+        while goes_on:
+            try:
+                goes_on = next(steps, self) is not self
+            except SendError as send_error:
+                raise send_error.error from send_error
+            except Exception as error:
+                raise failure(error) from error
+            values, self._values = self._values, []
+            stamps, self._stamps = self._stamps, []
+            self._sender.send(values, stamps)
+            self._sender.flush()
+
+    # --- records
+
+    def _add_to_any(self, batch: Batch, records: Iterator[Any]) -> Steps:
+        """Asks the assigner about every record."""
+        for key, timestamp, value in zip(batch.keys or (), timestamps_of(batch), records, strict=True):
+            self._state.current_key = self._pane.key = key
+            windows = [self._windows.of(window) for window in self._assigned(value, timestamp)]
+            open_windows = [known for known in windows if not self._is_late(known)]
+            for known in open_windows:
+                self._add(value, timestamp, known, key + known.suffix)
+            if not open_windows:
+                self._skip(value, timestamp, bool(windows))
+            if len(self._values) >= BATCH_SIZE:
+                yield
+
+    def _add_aligned(self, batch: Batch, records: Iterator[Any]) -> Steps:
+        """The usual windows with the usual trigger: a timer is set with the first record of a key in a window.
+
+        While a window has contents, and its time has not come, its timers are set: the trigger need not be asked.
+        """
+        assigner, event_time = self._assigner, self._is_event_time
+        assert isinstance(assigner, AlignedWindowAssigner)
+        queue = self._timers.event_time if event_time else self._timers.processing_time
+        watermark = self.current_watermark if event_time else MIN_WATERMARK
+        width, offset = assigner.bucket_width, assigner.bucket_offset(self._assigner_context)
+        buckets, add, register = self._buckets, self._contents.add, queue.register
+        now = self._context.processing_time
+        times = timestamps_of(batch) if event_time else repeat(now, len(batch))
+        for key, time, value in zip(batch.keys or (), times, records, strict=True):
+            if time is None:
+                require_timestamp(time, assigner)
+                continue
+            bucket = time - (time - offset) % width
+            windows = buckets.get(bucket) or self._learn_bucket(bucket)
+            is_added = False
+            for known in windows:
+                if known.max_timestamp > watermark:
+                    is_added = True
+                    if add(key + known.suffix, value):
+                        register(known.max_timestamp, key, known.namespace)
+                        if known.cleanup_time not in (known.max_timestamp, MAX_TIMESTAMP):
+                            register(known.cleanup_time, key, known.namespace)
+                elif known.cleanup_time > watermark:
+                    is_added = True
+                    self._state.current_key = self._pane.key = key
+                    self._add(value, time, known, key + known.suffix)
+            if not is_added:
+                self._skip(value, time, bool(windows))
+            if len(self._values) >= BATCH_SIZE:
+                yield
+        return
+        yield
+
+    def _learn_bucket(self, bucket: int) -> list[KnownWindow]:
+        assert isinstance(self._assigner, AlignedWindowAssigner)
+        if len(self._buckets) >= _MOST_BUCKETS:
+            self._buckets.clear()
+        windows = self._assigner.windows_at(bucket, self._assigner_context)
+        known = self._buckets[bucket] = [self._windows.of(window) for window in windows]
+        return known
+
+    def _add_merging(self, batch: Batch, records: Iterator[Any]) -> Steps:
+        """Windows that merge: adding a record may make one window of several."""
+        for key, timestamp, value in zip(batch.keys or (), timestamps_of(batch), records, strict=True):
+            self._state.current_key = self._pane.key = key
+            merging = self._merging_set()
+            is_dropped = is_added = False
+            for window in self._assigned(value, timestamp):
+                actual = merging.add(self._windows.of(window), self._merge)
+                if self._is_late(actual):
+                    merging.retire(actual)
+                    is_dropped = True
+                    continue
+                is_added = True
+                self._add(value, timestamp, actual, self._contents_at(merging, actual))
+            self._save(merging)
+            if not is_added:
+                self._skip(value, timestamp, is_dropped)
+            if len(self._values) >= BATCH_SIZE:
+                yield
+
+    def _assigned(self, value: Any, timestamp: int | None) -> Any:
+        if timestamp is None:
+            if self._is_event_time:
+                require_timestamp(timestamp, self._assigner)
+            timestamp = MIN_TIMESTAMP
+        return self._assigner.assign_windows(value, timestamp, self._assigner_context)
+
+    def _add(self, value: Any, timestamp: int | None, known: KnownWindow, at: bytes) -> None:
+        """Puts a record into a window whose contents are kept at a place, and does what the trigger says."""
+        self._contents.add(at, self._stored(value, timestamp))
+        pane = self._pane
+        pane.known = known
+        stamp = MIN_TIMESTAMP if timestamp is None else timestamp
+        self._obey(self._trigger.on_element(value, stamp, known.window, pane), at)
+        if known.cleanup_time != MAX_TIMESTAMP:
+            if self._is_event_time:
+                pane.register_event_time_timer(known.cleanup_time)
+            else:
+                pane.register_processing_time_timer(known.cleanup_time)
+
+    def _stored(self, value: Any, timestamp: int | None) -> Any:
+        """What is kept of a record."""
+        return value
+
+    def _is_late(self, known: KnownWindow) -> bool:
+        return self._is_event_time and known.cleanup_time <= self.current_watermark
+
+    def _skip(self, value: Any, timestamp: int | None, had_windows: bool) -> None:
+        """A record that no open window takes: a late one goes to the side output, or is counted.
+
+        The windows of a custom assigner may be gone although the record is not late; it is counted too.
+        """
+        is_late = self._is_event_time and timestamp is not None and timestamp + self._lateness <= self.current_watermark
+        if is_late and self._late_tag is not None:
+            self._sender.send_side(self._late_tag, value, timestamp)
+        elif is_late or had_windows:
+            self._dropped.inc()
+
+    # --- windows that merge
+
+    def _merging_set(self) -> MergingWindowSet:
+        assert self._merging_assigner is not None
+        mapping = self._open_windows.get(self._pane.key) or {}
+        return MergingWindowSet(self._merging_assigner, self._windows, mapping)
+
+    def _save(self, merging: MergingWindowSet) -> None:
+        if merging.changed:
+            self._open_windows.put(self._pane.key, merging.mapping)
+
+    def _contents_at(self, merging: MergingWindowSet, window: KnownWindow) -> bytes:
+        state_window = merging.state_window(window)
+        assert state_window is not None
+        return self._pane.key + self._windows.at(state_window).suffix
+
+    def _merge(
+        self, result: KnownWindow, parts: list[KnownWindow], state_window: bytes, moved_windows: list[bytes]
+    ) -> None:
+        self._check_merge(result)
+        pane = self._pane
+        pane.known, pane.merged = result, parts
+        self._trigger.on_merge(result.window, pane)
+        for part in parts:
+            pane.known = part
+            self._trigger.clear(part.window, pane)
+            if part.cleanup_time != MAX_TIMESTAMP:
+                if self._is_event_time:
+                    pane.delete_event_time_timer(part.cleanup_time)
+                else:
+                    pane.delete_processing_time_timer(part.cleanup_time)
+            self._trigger_state.close(pane.key + part.suffix)
+        if moved_windows:
+            places = [pane.key + self._windows.at(window).suffix for window in (state_window, *moved_windows)]
+            self._contents.merge(places[0], places[1:])
+
+    def _check_merge(self, result: KnownWindow) -> None:
+        now = self.current_watermark if self._is_event_time else self._context.processing_time
+        end = result.cleanup_time if self._is_event_time else result.max_timestamp
+        if end <= now:
+            time = "watermark" if self._is_event_time else "processing time"
+            raise StateError(
+                f"{self._assigner!r} merges windows to {result!r}, which ends before the current {time} {now}; a "
+                "window may not end earlier than those that it is made of"
+            )
+
+    # --- time
+
+    def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> None:
+        self._timer_context.firing_domain = domain
+        self._work(self._firing(queue, until, domain is TimeDomain.EVENT_TIME), self._timer_failure)
+
+    def _firing(self, queue: TimerQueue, until: int, event_time: bool) -> Steps:
+        """Asks the trigger about every timer."""
+        pane, trigger = self._pane, self._trigger
+        for timestamp, key, namespace in queue.due(until):
+            self._state.current_key = pane.key = key
+            self._timer_context.record_timestamp = timestamp
+            known = pane.known = self._windows.at(namespace)
+            merging: MergingWindowSet | None = None
+            if self._merging_assigner is None:
+                at = key + known.suffix
+            else:
+                merging = self._merging_set()
+                if merging.state_window(known) is None:
+                    continue  # a timer that the trigger has left behind
+                at = self._contents_at(merging, known)
+            on_time = trigger.on_event_time if event_time else trigger.on_processing_time
+            self._obey(on_time(timestamp, known.window, pane), at)
+            if event_time is self._is_event_time and timestamp == known.cleanup_time:
+                self._close_window(at, merging)
+            if len(self._values) >= BATCH_SIZE:
+                yield
+
+    def _obey(self, result: TriggerResult, at: bytes) -> None:
+        if result is TriggerResult.CONTINUE:
+            return
+        if result.is_fire():
+            self._evaluate(at)
+        if result.is_purge():
+            self._contents.remove(at)
+
+    def _evaluate(self, at: bytes) -> None:
+        """Calls the window function with what is in the window, unless that is nothing."""
+        inputs = self._contents.inputs(at)
+        if inputs is not None:
+            self._emit(self._call(inputs))
+
+    def _emit(self, results: Any) -> None:
+        if results is not None:
+            before = len(self._values)
+            self._values.extend(results)
+            self._stamps.extend(repeat(self._pane.known.max_timestamp, len(self._values) - before))
+
+    def _close_window(self, at: bytes, merging: MergingWindowSet | None) -> None:
+        """The window goes away, with all that is its own."""
+        pane = self._pane
+        self._contents.remove(at)
+        self._trigger.clear(pane.known.window, pane)
+        if self._call_clear is not None:
+            self._call_clear()
+        of_window = pane.key + pane.known.suffix
+        self._trigger_state.close(of_window)
+        self._window_state.close(of_window)
+        if merging is not None:
+            merging.retire(pane.known)
+            self._save(merging)
+
+
+def timestamps_of(batch: Batch) -> list[int | None]:
+    """The timestamps of the records."""
+    return [None] * len(batch) if batch.timestamps is None else batch.timestamps

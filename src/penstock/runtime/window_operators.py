@@ -1,0 +1,34 @@
+"""Which operator runs which windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.common.batch import RecordCodec
+from penstock.runtime.evicting_window_operator import EvictingWindowOperator
+from penstock.runtime.session_window_operator import SessionWindowOperator
+from penstock.runtime.window_operator import WindowOperator
+from penstock.windows.definition import WindowDefinition, has_usual_trigger
+from penstock.windows.session import SessionWindows
+
+
+def window_operator(
+    definition: WindowDefinition, output_codec: RecordCodec, side_output_codecs: Mapping[str, RecordCodec]
+) -> WindowOperator:
+    """A new operator for these windows."""
+    if definition.evictor is not None:
+        operator = EvictingWindowOperator
+    elif _are_plain_sessions(definition) and has_usual_trigger(definition):
+        operator = SessionWindowOperator
+    else:
+        operator = WindowOperator
+    return operator(definition, output_codec, side_output_codecs)
+
+
+def _are_plain_sessions(definition: WindowDefinition) -> bool:
+    kind = type(definition.assigner)
+    return (
+        issubclass(kind, SessionWindows)
+        and kind.assign_windows is SessionWindows.assign_windows
+        and kind.merge_windows is SessionWindows.merge_windows
+    )
