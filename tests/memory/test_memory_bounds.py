@@ -12,6 +12,7 @@ import pytest
 from faults.rolling_job import expected, published, start_job, write_input
 from penstock.engine.stages import stage_subtask
 from penstock.engine.stages.gather import Gather
+from penstock.engine.stages.sorted_input import SortedInput
 
 SCRIPT = Path(__file__).with_name("wide_job.py")
 RECORDS = 2_000_000
@@ -63,3 +64,29 @@ def test_what_a_task_must_hold_back_waits_on_disk(tmp_path, monkeypatch, memory,
     ).wait(60)
     assert published(tmp_path / "out") == expected(tmp_path / "in")
     assert (sum(spilled) > 1000) == spills
+
+
+@pytest.mark.parametrize(("memory", "spills"), [("8 kb", True), ("8 mb", False)])
+def test_a_batch_that_does_not_fit_in_memory_is_sorted_on_disk(tmp_path, monkeypatch, memory, spills):
+    spilled: list[int] = []
+
+    class WatchedInput(SortedInput):
+        def close(self) -> None:
+            spilled.append(self.spilled_bytes)
+            super().close()
+
+    monkeypatch.setattr(stage_subtask, "SortedInput", WatchedInput)
+    write_input(tmp_path / "in", files=4, records=500)
+    start_job(
+        source=tmp_path / "in",
+        sink=tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+        options={
+            "execution.engine": "local",
+            "execution.runtime-mode": "BATCH",
+            "execution.gather-memory": memory,
+        },
+        noise=False,
+    ).wait(60)
+    assert published(tmp_path / "out") == expected(tmp_path / "in")
+    assert (sum(spilled) > 50_000) == spills

@@ -6,24 +6,43 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from typing import Any
 
 from penstock.common.completable_future import CompletableFuture
 from penstock.common.errors import JobExecutionException, PenstockError
 from penstock.common.job import JobExecutionResult, JobID, JobStatus
+from penstock.common.job_client import JobClient as CommonJobClient
 from penstock.engine.epochs.runner import EpochRunner
+from penstock.execution.live_display import show_live
+from penstock.execution.progress_view import JobProgressView
+from penstock.execution.run_records import RunRecord, RunState
+from penstock.execution.why_not_fired import WhyNotFired, explain_watermarks
+from penstock.plan.plan import Plan
 
 
-class JobClient:
+class JobClient(CommonJobClient):
     """Watches and ends one job; the job runs in a thread of this process."""
 
-    def __init__(self, runner: EpochRunner, job_id: JobID, checkpoint: str, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        runner: EpochRunner,
+        job_id: JobID,
+        plan: Plan,
+        checkpoint: str,
+        on_end: Callable[[], None],
+        record: RunRecord | None = None,
+    ) -> None:
         self._runner = runner
         self._job_id = job_id
         self._on_end = on_end
+        self._record = record
+        self.plan = plan
+        """The plan as it runs."""
         self._result: Future[JobExecutionResult] = Future()
         self._cancel_asked = False
         self._started = time.monotonic()
+        self._ended: float | None = None
         self.checkpoint = checkpoint
         """Where the job's manifests and state are: start the program again with it to go on."""
         self._thread = threading.Thread(target=self._run, name=f"penstock-job-{job_id}", daemon=True)
@@ -46,7 +65,9 @@ class JobClient:
     def status(self) -> JobStatus:
         """What the job is doing."""
         if not self._result.done():
-            return JobStatus.CANCELLING if self._cancel_asked else JobStatus.RUNNING
+            if self._cancel_asked:
+                return JobStatus.CANCELLING
+            return JobStatus.RESTARTING if self._runner.is_restarting else JobStatus.RUNNING
         if self._result.exception() is not None:
             return JobStatus.FAILED
         return JobStatus.CANCELED if self._cancel_asked else JobStatus.FINISHED
@@ -61,6 +82,10 @@ class JobClient:
         """The result when the job has ended; raises `JobExecutionException` when it failed."""
         return CompletableFuture(self._result)
 
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """What the job has counted so far: the same as `metrics()`."""
+        return CompletableFuture.completed(self.metrics())
+
     def wait(self, timeout: float | None = None) -> JobExecutionResult:
         """Waits for the end of the job; Ctrl-C cancels it, waits for the epoch under way and is raised again."""
         try:
@@ -70,9 +95,25 @@ class JobClient:
             self._thread.join()
             raise
 
+    def has_ended(self, within: float = 0.0) -> bool:
+        """Whether the job has ended, or does so within some seconds."""
+        return bool(wait_for([self._result], within).done)
+
+    @property
+    def seconds(self) -> float:
+        """How long the job has been running, or ran."""
+        return (time.monotonic() if self._ended is None else self._ended) - self._started
+
     def metrics(self) -> dict[str, Any]:
         """Counts, rates, epoch phases and what tasks measured, as plain data."""
         return self._runner.progress.snapshot()
+
+    def why_not_fired(self, uid_or_name: str | None = None) -> list[WhyNotFired]:
+        """Why timers and windows of an operator still wait: which splits hold its watermark back, and by how much.
+
+        Without a name: of all operators that may wait for event time. `print(*job.why_not_fired(), sep="\n")`
+        """
+        return explain_watermarks(self.plan, self._runner.progress.event_time, uid_or_name)
 
     def _run(self) -> None:
         try:
@@ -86,13 +127,26 @@ class JobClient:
         else:
             self._end(None)
 
+    def _repr_html_(self) -> str:
+        return JobProgressView(self).html()
+
+    def _ipython_display_(self) -> None:
+        show_live(self)
+
+    def __repr__(self) -> str:
+        records = self.metrics()["records_read"]
+        return f"<JobClient of '{self.plan.job_name}', {self.status.name}, {records:,} records read, {self._job_id}>"
+
     def _end(self, error: BaseException | None) -> None:
+        if self._record is not None:
+            stopped = RunState.STOPPED if self._cancel_asked else RunState.FINISHED
+            self._record.ended(stopped if error is None else RunState.FAILED, error)
         self._on_end()
+        self._ended = time.monotonic()
         if error is not None:
             self._result.set_exception(error)
         else:
-            runtime = int((time.monotonic() - self._started) * 1000)
-            self._result.set_result(JobExecutionResult(self._job_id, runtime, self.metrics()))
+            self._result.set_result(JobExecutionResult(self._job_id, int(self.seconds * 1000), self.metrics()))
 
 
 def _failed(error: Exception) -> JobExecutionException:

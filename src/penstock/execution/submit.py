@@ -11,20 +11,26 @@ from pathlib import Path
 from urllib.parse import quote
 
 from penstock.common import options
+from penstock.common.clock import Clock
 from penstock.common.configuration import Configuration
 from penstock.common.errors import PlanError
 from penstock.common.execution_mode import RuntimeExecutionMode
 from penstock.common.job import JobID
 from penstock.common.logs import configure_logging_once
 from penstock.connectors.source import Boundedness, EpochBudget
+from penstock.engine.epochs.restarts import restart_policy
 from penstock.engine.epochs.runner import EpochRunner, EpochSettings, JobIdentity
 from penstock.engine.epochs.stage_executor import StageExecutor
 from penstock.engine.stages.compiled import CompiledJob, compile_plan
+from penstock.engine.stages.job_resources import JobResources
 from penstock.engine.stages.shipping import ship_job
 from penstock.engine.stages.task_environment import TaskEnvironment
 from penstock.engine.stages.task_host import TaskSetup
+from penstock.execution.cached_files import parse_cached_files, stage_cached_files
 from penstock.execution.engines import Engine, engine_named
 from penstock.execution.job_client import JobClient
+from penstock.execution.job_watchers import job_watchers
+from penstock.execution.run_records import RunRecord
 from penstock.optimizer.pipeline import optimize
 from penstock.plan.json_form import fingerprint
 from penstock.plan.nodes import SourceNode
@@ -33,28 +39,43 @@ from penstock.plan.state_summary import state_summary
 from penstock.state.storage import CheckpointStorage, open_storage
 
 
-def submit(plan: Plan, configuration: Configuration, session: object | None = None) -> JobClient:
+def submit(
+    plan: Plan, configuration: Configuration, session: object | None = None, clock: Clock | None = None
+) -> JobClient:
     """Starts a job and returns its handle at once; mistakes that can be known now are raised now.
 
-    `session` is a SparkSession to run on; None takes the active one or makes one.
+    `session` is a SparkSession to run on; None takes the active one or makes one. `clock` is what the job takes for
+    processing time; None is that of this machine.
     """
     configure_logging_once(configuration.get(options.LOG_LEVEL), configuration.get(options.LOG_FORMAT))
-    optimized = optimize(plan)
-    bounded = runs_bounded(optimized, configuration)
+    optimized = plan_to_run(plan, configuration)
+    for watcher in job_watchers():
+        watcher.planned(optimized)
     engine = engine_named(configuration.get(options.ENGINE), configuration, session)
     place = _CheckpointPlace.choose(configuration)
     try:
-        return _start(optimized, configuration, engine, place, bounded=bounded)
+        client = _start(optimized, configuration, engine, place, clock or Clock())
     except BaseException:
         place.release()
         raise
+    for watcher in job_watchers():
+        watcher.started(client)
+    return client
+
+
+def plan_to_run(plan: Plan, configuration: Configuration) -> Plan:
+    """The plan as it runs: optimized, in the mode that the configuration asks for."""
+    return dataclasses.replace(optimize(plan), batch=runs_bounded(plan, configuration))
 
 
 def _start(
-    optimized: Plan, configuration: Configuration, engine: Engine, place: _CheckpointPlace, *, bounded: bool
+    optimized: Plan, configuration: Configuration, engine: Engine, place: _CheckpointPlace, clock: Clock
 ) -> JobClient:
     storage = open_storage(place.location)
     job = compile_plan(with_prepared_sources(optimized, storage))
+    files = stage_cached_files(storage, parse_cached_files(configuration.get(options.CACHED_FILES)))
+    resources = JobResources(configuration.get(options.GLOBAL_JOB_PARAMETERS), files)
+    job = dataclasses.replace(job, resources=resources)
     program = ship_job(storage, job)
     launch = _Launch(engine, job, configuration, storage, program)
     engine.prepare()
@@ -68,13 +89,19 @@ def _start(
                 configuration.get(options.EPOCH_MAX_BYTES),
                 job.stage_parallelism[0],
             ),
-            bounded=bounded,
+            bounded=optimized.batch,
             retained=configuration.get(options.RETAINED_CHECKPOINTS),
             minimum_spacing_ms=configuration.get(options.EPOCH_INTERVAL),
+            watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
         ),
         launch.executor,
+        restarts=restart_policy(configuration),
+        clock=clock.now,
+        wait=clock.wait,
     )
-    return JobClient(runner, JobID(), place.location, place.release).start()
+    job_id = JobID()
+    record = None if place.temporary else RunRecord(storage, str(job_id), optimized)
+    return JobClient(runner, job_id, optimized, place.location, place.release, record).start()
 
 
 def with_prepared_sources(plan: Plan, storage: CheckpointStorage) -> Plan:
@@ -121,6 +148,7 @@ class _Launch:
             local_directory=self.configuration.get(options.STATE_LOCAL_DIRECTORY)
             or str(Path(tempfile.gettempdir()) / f"penstock-{os.getuid()}"),
             gather_memory=self.configuration.get(options.GATHER_MEMORY),
+            watermark_interval=self.configuration.get(options.AUTO_WATERMARK_INTERVAL),
             log_level=self.configuration.get(options.LOG_LEVEL),
             log_format=self.configuration.get(options.LOG_FORMAT),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from penstock.connectors.sink import EpochId
@@ -23,10 +23,22 @@ class DriverState:
         self._store = MemoryStore()
         self._head = head
         bring_to(self._store, head, storage)
+        self._saved_union_lists = self.namespace("union-lists")
+        self.union_lists: dict[str, list[str]] = dict(self._saved_union_lists)
+        """What all subtasks have saved in union lists: by the list, that of each subtask."""
 
     def namespace(self, name: str) -> MutableMapping[str, Any]:
         """A durable map of JSON values."""
         return _Namespace(self._store, name.encode() + b"\x00")
+
+    def save_union_lists(self, of_subtasks: Iterable[Mapping[str, str]]) -> None:
+        """Takes what the subtasks have saved in this epoch, all that there is."""
+        lists: dict[str, list[str]] = {}
+        for of_subtask in of_subtasks:
+            for key, text in of_subtask.items():
+                lists.setdefault(key, []).append(text)
+        self._saved_union_lists.update(lists)
+        self.union_lists |= lists
 
     def stage(self, epoch: EpochId) -> str | None:
         """Writes what changed; returns the new head, which is the truth once a manifest names it."""

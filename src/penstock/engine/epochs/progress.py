@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.engine.epochs.event_time import EventTime
+from penstock.engine.stages.messages import Done
 from penstock.engine.stages.task_report import TaskReport
 
 _RECENT_EPOCHS = 100
@@ -38,6 +40,8 @@ class _Totals:
     state_bytes_written: int = 0
     operators: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     lag: dict[str, int] = field(default_factory=dict[str, int])
+    state: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """How many entries and bytes of state each operator has."""
 
 
 class JobProgress:
@@ -48,37 +52,66 @@ class JobProgress:
         self._totals = _Totals()
         self._recent: deque[EpochTimes] = deque(maxlen=_RECENT_EPOCHS)
         self._tasks: dict[str, dict[str, Any]] = {}
+        self._reports_so_far: Callable[[], Sequence[TaskReport]] | None = None
+        self._event_time = EventTime()
 
     def restore(self, records: Mapping[str, int]) -> None:
         """Totals as the manifest has them."""
         with self._lock:
             self._totals.records_read = records.get("read", 0)
 
-    def epoch_committed(self, times: EpochTimes, operators: Mapping[str, Mapping[str, int]], state_bytes: int) -> None:
+    def epoch_committed(
+        self,
+        times: EpochTimes,
+        operators: Mapping[str, Mapping[str, int]],
+        state_bytes: int,
+        state: Mapping[str, dict[str, int]],
+    ) -> None:
         """Adds an epoch."""
         with self._lock:
+            self._reports_so_far = None
             self._totals.epochs += 1
             self._totals.records_read += times.records
             self._totals.state_bytes_written += state_bytes
-            for uid, counts in operators.items():
-                totals = self._totals.operators.setdefault(uid, {})
-                for name, count in counts.items():
-                    totals[name] = totals.get(name, 0) + count
+            self._totals.state = dict(state)
+            _add_counts(self._totals.operators, operators)
             self._recent.append(times)
+
+    def epoch_runs(self, reports_so_far: Callable[[], Sequence[TaskReport]]) -> None:
+        """An epoch begins: until it is committed or lost, what its tasks have done is looked up there."""
+        with self._lock:
+            self._reports_so_far = reports_so_far
+
+    def epoch_is_lost(self) -> None:
+        """The epoch under way has not happened."""
+        with self._lock:
+            self._reports_so_far = None
 
     def lags(self, lag: dict[str, int]) -> None:
         """How much was waiting in each source when the last epoch was planned."""
         with self._lock:
             self._totals.lag = lag
 
+    def event_time_moved(self, event_time: EventTime) -> None:
+        """How far event time has come after an epoch."""
+        with self._lock:
+            self._event_time = event_time
+
+    @property
+    def event_time(self) -> EventTime:
+        """How far event time has come."""
+        with self._lock:
+            return self._event_time
+
     def restarted(self) -> None:
         """Counts a repeated epoch."""
         with self._lock:
             self._totals.restarts += 1
 
-    def task_reports(self, reports: Iterable[TaskReport]) -> None:
+    def task_reports(self, reports: Sequence[TaskReport]) -> None:
         """Takes what tasks measured in an epoch."""
         with self._lock:
+            self._reports_so_far = lambda: reports
             for report in reports:
                 task = self._tasks.setdefault(f"{report.stage}/{report.subtask}", {"busy_ms": 0.0, "bytes_out": 0})
                 task["busy_ms"] += report.busy_ms
@@ -92,13 +125,33 @@ class JobProgress:
             return self._totals.records_read
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Everything, as plain data. Counts include what tasks of the epoch under way have done."""
         with self._lock:
+            running = self._tasks_done()
+            totals = asdict(self._totals)
+            for done in running:
+                totals["records_read"] += sum(read.records for read in done.reads)
+                _add_counts(totals["operators"], done.operators)
             recent = list(self._recent)
             seconds = sum(times.total for times in recent)
             return {
-                **asdict(self._totals),
+                **totals,
+                "tasks_done_in_epoch": len(running),
                 "records_per_second": sum(times.records for times in recent) / seconds if seconds else 0.0,
                 "recent_epochs": [asdict(times) for times in recent[-10:]],
+                **self._event_time.to_json(),
                 "tasks": {name: dict(task) for name, task in self._tasks.items()},
             }
+
+    def _tasks_done(self) -> list[Done]:
+        """What tasks of the epoch under way said at their end; of a task that ran twice, what it said last."""
+        reports = self._reports_so_far() if self._reports_so_far is not None else ()
+        done = {(report.stage, report.subtask): report.done for report in reports}
+        return [each for each in done.values() if each is not None]
+
+
+def _add_counts(totals: dict[str, dict[str, int]], operators: Mapping[str, Mapping[str, int]]) -> None:
+    for uid, counts in operators.items():
+        of_operator = totals.setdefault(uid, {})
+        for name, count in counts.items():
+            of_operator[name] = of_operator.get(name, 0) + count

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.common.errors import CheckpointError, IncompleteEpochError, JobExecutionException
+from penstock.common.errors import CheckpointError, IncompleteEpochError, JobExecutionException, UserFunctionError
 from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
 from penstock.connectors.sink import EpochId
@@ -21,6 +21,7 @@ from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.progress import EpochTimes, JobProgress
 from penstock.engine.epochs.publisher import Publisher
+from penstock.engine.epochs.restarts import NoRestart, RestartPolicy
 from penstock.engine.epochs.retention import remove_unneeded
 from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordinator, assign_to_tasks
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
@@ -32,6 +33,7 @@ from penstock.state.storage import CheckpointStorage
 
 _RETENTION_EVERY = 20
 _MAX_WAIT_MS = 1000
+_UNLIMITED = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,15 @@ class EpochSettings:
     bounded: bool
     retained: int = 10
     minimum_spacing_ms: int = 0
+    watermark_interval: int = 200
+    """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
     attempts: int = 3
     """How often in a row an epoch that the engine lost is run again."""
+
+    @property
+    def budget_of_an_epoch(self) -> EpochBudget:
+        """Batch execution is one epoch, which reads everything."""
+        return replace(self.budget, max_records=_UNLIMITED, max_bytes=_UNLIMITED) if self.bounded else self.budget
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class EpochRunner:
         settings: EpochSettings,
         executor_for: Callable[[str], StageExecutor],
         *,
+        restarts: RestartPolicy | None = None,
         clock: Callable[[], int] = lambda: int(time.time() * 1000),
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
@@ -74,6 +84,9 @@ class EpochRunner:
         self._storage = storage
         self._settings = settings
         self._executor_for = executor_for
+        self._restarts = restarts or NoRestart()
+        self.is_restarting = False
+        """Whether the job has failed and waits to go on."""
         self._clock = clock
         self._wait = wait
         self._cancelled = threading.Event()
@@ -149,7 +162,14 @@ class EpochRunner:
         failures = 0
         while not manifest.final and not self._cancelled.is_set():
             state = DriverState(self._storage, manifest.driver_head)
-            sources = SourceCoordinator(self._job, state, self._settings.budget, bounded=self._settings.bounded)
+            budget = self._settings.budget_of_an_epoch
+            sources = SourceCoordinator(
+                self._job,
+                state,
+                budget,
+                bounded=self._settings.bounded,
+                watermark_interval=self._settings.watermark_interval,
+            )
             try:
                 while not manifest.final and not self._cancelled.is_set():
                     committed = self._step(manifest, state, sources, publisher, executor)
@@ -159,14 +179,35 @@ class EpochRunner:
             except (ExecutionFailedError, IncompleteEpochError) as error:
                 failures += 1
                 if failures > self._settings.attempts:
-                    raise JobExecutionException(
-                        f"epoch {manifest.number + 1} of '{self._identity.name}' failed {failures} times: {error}"
-                    ) from error
+                    self._wait_for_restart(
+                        JobExecutionException(
+                            f"epoch {manifest.number + 1} of '{self._identity.name}' failed {failures} times: {error}"
+                        ),
+                        error,
+                    )
                 self._logger.warning("epoch %d is run again: %s", manifest.number + 1, error)
                 self._run += 1
                 self.progress.restarted()
+            except (JobExecutionException, UserFunctionError) as error:
+                if error.report is None:
+                    raise
+                self._wait_for_restart(JobExecutionException(error.report.render(), error.report), error)
+                self._logger.warning("epoch %d is run again after a failure of the program", manifest.number + 1)
+                self._run += 1
+                self.progress.restarted()
             finally:
+                self.progress.epoch_is_lost()
                 sources.close()
+
+    def _wait_for_restart(self, failure: JobExecutionException, cause: Exception) -> None:
+        """Waits as the restart strategy says; raises the failure where it says that the job is over."""
+        delay = self._restarts.delay_after_failure(self._clock())
+        if delay is None:
+            raise failure from cause
+        self._logger.warning("the job failed and goes on in %d ms:\n%s", delay, failure)
+        self.is_restarting = True
+        self._wait(self._cancelled, delay / 1000)
+        self.is_restarting = False
 
     def _step(
         self,
@@ -186,7 +227,7 @@ class EpochRunner:
         if not work and not timer_due and not sources.all_ended:
             self._pause(now, sources.next_poll(now), manifest.next_timer)
             return None
-        tasks = assign_to_tasks(work.reads, self._job.stage_parallelism[0], bounded=self._settings.bounded)
+        tasks = assign_to_tasks(work.reads, self._job.stage_parallelism[0])
         header = EpochHeader(
             job_id=manifest.job_id,
             epoch=EpochId(manifest.incarnation, manifest.number + 1),
@@ -194,11 +235,13 @@ class EpochRunner:
             now=now,
             index=manifest.index,
             ended_sources=work.ended,
-            budget=self._settings.budget,
+            budget=self._settings.budget_of_an_epoch,
             bounded=self._settings.bounded,
+            union_lists=state.union_lists,
         )
         planned = time.perf_counter()
         reach("action.before")
+        self.progress.epoch_runs(executor.reports_so_far)
         results = executor.run(header, tasks)
         reach("action.after")
         self.progress.task_reports(results.reports)
@@ -211,6 +254,7 @@ class EpochRunner:
         waited = time.perf_counter()
         following = self._commit(manifest, header, work, done, state, sources, publisher)
         records = sum(read.records for message in done for read in message.reads)
+        self.progress.event_time_moved(sources.event_time(done, now))
         self.progress.epoch_committed(
             EpochTimes(
                 following.number,
@@ -222,6 +266,7 @@ class EpochRunner:
             ),
             _operator_counts(done),
             sum(message.state_bytes for message in done),
+            _state_sizes(done),
         )
         if following.number % _RETENTION_EVERY == 0:
             remove_unneeded(self._storage, self._log, self._settings.retained)
@@ -240,6 +285,7 @@ class EpochRunner:
     ) -> Manifest:
         progress = [read for message in done for read in message.reads]
         sources.committing(work, progress)
+        state.save_union_lists(m.union_lists for m in sorted(done, key=lambda m: (m.stage, m.subtask)))
         timers = [message.next_timer for message in done if message.next_timer is not None]
         tokens: dict[str, list[Any]] = {}
         for message in done:
@@ -302,6 +348,16 @@ def _operator_counts(done: Sequence[Done]) -> dict[str, dict[str, int]]:
             for name, count in of_subtask.items():
                 totals[name] = totals.get(name, 0) + count
     return counts
+
+
+def _state_sizes(done: Sequence[Done]) -> dict[str, dict[str, int]]:
+    sizes: dict[str, dict[str, int]] = {}
+    for message in done:
+        for uid, (entries, size) in message.state_sizes.items():
+            total = sizes.setdefault(uid, {"entries": 0, "bytes": 0})
+            total["entries"] += entries
+            total["bytes"] += size
+    return sizes
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:

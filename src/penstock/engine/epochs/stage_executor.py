@@ -51,6 +51,10 @@ class StageExecutor(Protocol):
         """Runs all stages of one epoch; raises `ExecutionFailedError` where that is worth another try."""
         ...
 
+    def reports_so_far(self) -> Sequence[TaskReport]:
+        """Of the tasks of the epoch under way that have ended. Called from any thread."""
+        ...
+
     def close(self, *, ended: bool) -> None:
         """Lets go of what the job holds in the engine; at its proper end, of local copies of state too."""
         ...

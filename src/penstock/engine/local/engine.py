@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from penstock.common.configuration import Configuration
 from penstock.common.errors import ConfigurationError
 from penstock.engine.local.executor import LocalStageExecutor
+from penstock.engine.local.python_files import LocalFiles
+from penstock.engine.python_dependencies import PythonDependencies
 from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.job_resources import ShippedFiles
 from penstock.engine.stages.task_host import TaskSetup
 
 
@@ -17,12 +22,14 @@ class LocalEngine:
     def __init__(self, configuration: Configuration, session: object | None) -> None:
         if session is not None:
             raise ConfigurationError("the local engine uses no SparkSession; set execution.engine to 'spark'")
-        self._configuration = configuration
+        self._dependencies = PythonDependencies.of(configuration)
+        self._files = LocalFiles()
+        self._shipped = ShippedFiles()
 
     def prepare(self) -> None:
-        """Nothing takes long here."""
-        return
+        """Puts what the job imports where it is found."""
+        self._shipped = self._files.provide(self._dependencies)
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalStageExecutor:
         """An executor for one job."""
-        return LocalStageExecutor(job, setup)
+        return LocalStageExecutor(job, replace(setup, files=self._shipped), self._files)

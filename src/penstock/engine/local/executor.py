@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from penstock.engine.epochs.stage_executor import StageResults, results_from
+from penstock.engine.local.python_files import LocalFiles
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
@@ -16,16 +17,18 @@ from penstock.engine.stages.task_report import TaskReport
 class LocalStageExecutor:
     """One task after the other. Rows reach a task in a shuffled order, as Spark's shuffle would deliver them."""
 
-    def __init__(self, job: CompiledJob, setup: TaskSetup, seed: int = 0) -> None:
+    def __init__(self, job: CompiledJob, setup: TaskSetup, files: LocalFiles | None = None, seed: int = 0) -> None:
         self._job = job
         self._setup = setup
+        self._reports: list[TaskReport] = []
         self._random = random.Random(seed)  # noqa: S311  an arrival order, not a secret
-        self._host = TaskHost()
+        files = files or LocalFiles()
+        self._host = TaskHost(lambda: files.root)
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Runs all stages of one epoch."""
         rows: list[Envelope] = []
-        reports: list[TaskReport] = []
+        reports = self._reports = []
         for subtask, reads in enumerate(tasks):
             rows.extend(self._host.run_source(self._setup, header, subtask, reads, reports.append))
         for stage in self._job.stages[1:]:
@@ -34,6 +37,10 @@ class LocalStageExecutor:
             for subtask, arrived in enumerate(arrivals):
                 rows.extend(self._host.run_stage(self._setup, header, stage, subtask, arrived, reports.append))
         return results_from(rows, reports)
+
+    def reports_so_far(self) -> list[TaskReport]:
+        """Of the tasks of the epoch under way that have ended."""
+        return list(self._reports)
 
     def close(self, *, ended: bool) -> None:
         """Closes user functions and stores."""

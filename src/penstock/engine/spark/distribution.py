@@ -6,7 +6,6 @@ get a packed environment through `spark.archives`. `docs/how-to/run-on-a-cluster
 
 from __future__ import annotations
 
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -14,8 +13,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import penstock
+from penstock.engine.spark.folders import folder_until_exit
 
-_PYTHON = "spark.pyspark.python"
+SPARK_PYTHON = "spark.pyspark.python"
 
 _shipped: set[str] = set()
 """The Spark applications that have the package already."""
@@ -34,7 +34,7 @@ def ship_package(session: SparkSession) -> None:
 
 def _choose_python(context: SparkContext) -> None:
     """Only `spark-submit` looks at this setting: a context that a plain Python program makes takes no notice of it."""
-    python = context.getConf().get(_PYTHON)
+    python = context.getConf().get(SPARK_PYTHON)
     if python:
         context.pythonExec = python
 
@@ -45,7 +45,7 @@ def _runs_here(master: str) -> bool:
 
 def _package_zip() -> Path:
     package = Path(penstock.__file__).resolve().parent
-    target = Path(tempfile.mkdtemp(prefix="penstock-package-")) / "penstock.zip"
+    target = folder_until_exit("penstock-package-") / "penstock.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
             archive.write(path, Path("penstock") / path.relative_to(package))

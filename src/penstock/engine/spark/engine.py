@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from penstock.common import options
 from penstock.common.configuration import Configuration
-from penstock.engine.spark.distribution import ship_package
+from penstock.engine.python_dependencies import PythonDependencies
+from penstock.engine.spark.distribution import SPARK_PYTHON, ship_package
 from penstock.engine.spark.executor import SparkStageExecutor
+from penstock.engine.spark.python_files import send_dependencies
 from penstock.engine.spark.session import open_session
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.task_host import TaskSetup
@@ -21,6 +24,7 @@ class SparkEngine:
     def __init__(self, configuration: Configuration, session: object | None) -> None:
         self._configuration = configuration
         self._given = session
+        self._dependencies = PythonDependencies.of(configuration)
 
     def prepare(self) -> None:
         """Starts Spark."""
@@ -29,13 +33,17 @@ class SparkEngine:
             for key, value in self._configuration.to_dict().items()
             if key.startswith("spark.") and key != options.SPARK_MASTER.key
         }
+        python = self._configuration.get(options.PYTHON_EXECUTABLE)
+        if python is not None:
+            settings.setdefault(SPARK_PYTHON, python)
         given = self._configuration.contains_key(options.SPARK_MASTER.key) or "SPARK_MASTER" in os.environ
         # A program that spark-submit runs has its master from there.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         master = None if submitted and not given else self._configuration.get(options.SPARK_MASTER)
         self._session = open_session("penstock", master, settings, self._given)
         ship_package(self._session)
+        self._shipped = send_dependencies(self._session.sparkContext, self._dependencies)
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> SparkStageExecutor:
         """An executor for one job."""
-        return SparkStageExecutor(self._session, job, setup)
+        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped))

@@ -17,6 +17,7 @@ from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.task_host import TaskSetup
+from penstock.engine.stages.task_report import TaskReport
 
 
 class SparkStageExecutor:
@@ -54,6 +55,10 @@ class SparkStageExecutor:
         return [
             Envelope(row.target, row.edge, row.sender, row.seq, row.kind, bytes(row.payload)) for row in frame.collect()
         ]
+
+    def reports_so_far(self) -> list[TaskReport]:
+        """Of the tasks of the epoch under way that have ended."""
+        return self._reports.so_far()
 
     def close(self, *, ended: bool) -> None:
         """Workers end by themselves when they are idle; the session belongs to whoever made it."""

@@ -29,6 +29,10 @@ class Reports:
         attempt = 0 if context is None else context.attemptNumber()
         self._accumulator.add([replace(report, attempt=attempt)])
 
+    def so_far(self) -> list[TaskReport]:
+        """Called on the driver: what has come since the last `collect`."""
+        return list(self._accumulator.value)
+
     def collect(self) -> list[TaskReport]:
         """Called on the driver: what came since the last call."""
         reports = self._accumulator.value

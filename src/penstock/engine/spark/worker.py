@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 
 from penstock.engine.spark.task_reports import Reports
 from penstock.engine.stages.envelope import Envelope, from_arrow, to_arrow
@@ -15,7 +15,7 @@ from penstock.engine.stages.task_host import TaskHost, TaskSetup
 
 _MAX_BATCH_BYTES = 4 << 20
 
-_host = TaskHost()
+_host = TaskHost(SparkFiles.getRootDirectory)
 """One per worker process: Spark reuses workers, and with them what they keep between epochs."""
 
 

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from penstock.common.batch import Batch
+from penstock.common.batch import Batch, concatenated
 from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError, UserFunctionError
 from penstock.connectors.sink import EpochId
 from penstock.engine.stages.compiled import CompiledChain, CompiledEdge
 from penstock.engine.stages.edge_writer import EdgeWriter
 from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.job_resources import JobResources
 from penstock.engine.stages.keying import RecordFailure
 from penstock.engine.stages.lowering import operator_for
+from penstock.functions.adapt import close_function, open_function
 from penstock.plan.nodes import Node
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.metrics import MetricGroup
-from penstock.runtime.operator import Operator, OperatorContext
+from penstock.runtime.operator import MIN_WATERMARK, Operator, OperatorContext
+from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.sink_writer import SinkWriterOperator
+from penstock.runtime.timestamps_and_watermarks_operator import TimestampsAndWatermarksOperator
+from penstock.state.memory import MemoryStore
+from penstock.state.operator_state import UnionLists
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import StateStore
+
+_COLLECTED_RECORDS = 4_096
 
 
 @dataclass
@@ -56,10 +65,22 @@ class _FanOut:
     def emit(self, batch: Batch) -> None:
         self._send(self._main, batch)
 
+    def flush(self) -> None:
+        """Sends on what is kept."""
+
+    def forget(self) -> None:
+        """Drops what is kept."""
+
     def emit_side(self, tag: str, batch: Batch) -> None:
         port = self._sides.get(tag)
         if port is not None:
             self._send(port, batch)
+
+    def emit_watermark(self, watermark: int) -> None:
+        self._chain.tell_watermark(self._node.id, watermark)
+
+    def emit_idle(self) -> None:
+        self._chain.tell_idleness(self._node.id, idle=True)
 
     def _send(self, port: _Port, batch: Batch) -> None:
         count = len(batch)
@@ -75,6 +96,41 @@ class _FanOut:
             except Exception as error:
                 # Key selectors, partitioners and type conversion fail here, on behalf of this operator.
                 raise _failure_at_edge(error, self._chain.contexts[self._node.id], batch) from error
+
+
+class _CollectingFanOut(_FanOut):
+    """Of an operator whose records come key by key: the few results of each key travel on together."""
+
+    def __init__(self, chain: ChainInstance, node: Node) -> None:
+        super().__init__(chain, node)
+        self._kept: dict[str | None, list[Batch]] = {}
+        self._kept_records: Counter[str | None] = Counter()
+
+    def emit(self, batch: Batch) -> None:
+        self._keep(None, batch)
+
+    def emit_side(self, tag: str, batch: Batch) -> None:
+        if tag in self._sides:
+            self._keep(tag, batch)
+
+    def flush(self) -> None:
+        for tag in list(self._kept):
+            self._flush_port(tag)
+
+    def forget(self) -> None:
+        self._kept.clear()
+        self._kept_records.clear()
+
+    def _keep(self, tag: str | None, batch: Batch) -> None:
+        self._kept.setdefault(tag, []).append(batch)
+        self._kept_records[tag] += len(batch)
+        if self._kept_records[tag] >= _COLLECTED_RECORDS:
+            self._flush_port(tag)
+
+    def _flush_port(self, tag: str | None) -> None:
+        kept = self._kept.pop(tag)
+        del self._kept_records[tag]
+        self._send(self._main if tag is None else self._sides[tag], concatenated(kept))
 
 
 def _failure_at_edge(error: Exception, context: OperatorContext, batch: Batch) -> Exception:
@@ -99,22 +155,36 @@ class ChainInstance:
         store: StateStore,
         storage: CheckpointStorage,
         metrics: MetricGroup,
+        watermark_interval: int = 200,
+        batch: bool = False,
+        resources: JobResources = JobResources(),  # noqa: B008 (frozen)
+        restored_epoch: int | None = None,
+        union_lists: UnionLists | None = None,
     ) -> None:
         self.chain = chain
         self.writers: dict[int, EdgeWriter] = {}
         self.contexts: dict[int, OperatorContext] = {}
-        self.watermarks: dict[int, int] = {}
+        self.watermarks = dict.fromkeys((node.id for node in chain.nodes), MIN_WATERMARK)
         self._operators: dict[int, Operator] = {}
         self._outputs = {node.id: _FanOut(self, node) for node in chain.nodes}
+        self._key_store: MemoryStore | None = None
+        """The state of one key, where the records of a key come one after the other."""
+        if chain.sorted_inputs:
+            self._key_store = MemoryStore()
+            self._outputs[chain.head.id] = _CollectingFanOut(self, chain.head)
         self._parent = {link.target: link.source for link in chain.links}
+        self._children: dict[int, list[int]] = {node.id: [] for node in chain.nodes}
+        self._edges: dict[int, list[int]] = {node.id: [] for node in chain.nodes}
         for node in chain.nodes:
             operator = operator_for(node)
             if operator is not None:
                 self._operators[node.id] = operator
         for link in chain.links:
+            self._children[link.source].append(link.target)
             port = self._outputs[link.source].port(link.side_output)
             port.operators.append((self._operators[link.target], self._outputs[link.target].counts))
         for edge in chain.outputs:
+            self._edges[edge.source].append(edge.number)
             self._outputs[edge.source].port(edge.side_output).edges.append(edge.number)
         for node in chain.nodes:
             context = OperatorContext(
@@ -128,16 +198,32 @@ class ChainInstance:
                 attempt=run,
                 call_site=str(node.call_site),
                 output=self._outputs[node.id],
-                store=store,
+                store=self._key_store if self._key_store is not None and node is chain.head else store,
                 storage=storage,
                 metrics=metrics.add_group(node.uid),
                 epoch=EpochId(0, 0),
                 staging="",
                 processing_time=0,
+                watermark_interval=watermark_interval,
+                batch=batch,
+                job_parameters=resources.parameters,
+                cached_files=resources.cached_files,
+                restored_epoch=restored_epoch,
+                union_lists=union_lists or {},
             )
             self.contexts[node.id] = context
         for node_id, operator in self._operators.items():
             operator.open(self.contexts[node_id])
+        for edge in chain.outputs:
+            self._open_exchange(edge)
+
+    def _open_exchange(self, edge: CompiledEdge) -> None:
+        context = self.contexts[edge.source]
+        for function in (edge.exchange.key_selector, edge.exchange.partitioner):
+            try:
+                open_function(function, OperatorRuntimeContext(context))
+            except Exception as error:
+                raise user_function_error(error, context) from error
 
     def begin_epoch(self, epoch: EpochId, processing_time: int, staging: str) -> None:
         """A new epoch starts."""
@@ -166,20 +252,69 @@ class ChainInstance:
         self._outputs[self.chain.head.id].counts.records_in += len(batch)
         self._operators[self.chain.head.id].process(batch, edge.input_index)
 
+    def end_key(self) -> None:
+        """The head's current key has no more records."""
+        self._operators[self.chain.head.id].end_key()
+        assert self._key_store is not None
+        self._key_store.discard_changes()
+
+    def flush_head(self) -> None:
+        """Sends on what is kept of the head's results."""
+        self._outputs[self.chain.head.id].flush()
+
     def advance_watermark(self, watermark: int) -> None:
-        """Event time rises at the head; timers fire through the whole chain, then the edges hear of it."""
-        for node in self.chain.nodes:
-            seen = watermark if node is self.chain.head else self.watermarks[self._parent[node.id]]
-            operator = self._operators.get(node.id)
-            self.watermarks[node.id] = seen if operator is None else operator.advance_watermark(seen)
-        for edge in self.chain.outputs:
-            self.writers[edge.number].watermark(self.watermarks[edge.source])
+        """Event time rises at the head: its timers fire, then its consumers hear of it, through the whole chain."""
+        head = self.chain.head.id
+        passed = self._operators[head].advance_watermark(watermark)
+        if passed > self.watermarks[head]:
+            self.tell_watermark(head, passed)
+
+    def end_inputs(self, input_indexes: Iterable[int]) -> None:
+        """Inputs of the head have ended."""
+        for index in input_indexes:
+            self._operators[self.chain.head.id].end_input(index)
+
+    def set_idle(self, idle: bool) -> None:
+        """The inputs of the head fall silent, or speak again."""
+        head = self._operators[self.chain.head.id]
+        if idle:
+            head.inputs_fall_idle()
+        if head.passes_idleness:
+            self.tell_idleness(self.chain.head.id, idle=idle)
+
+    def tell_watermark(self, node_id: int, watermark: int) -> None:
+        """Tells the consumers of an operator how far event time has come there, and that it is not idle."""
+        if watermark <= self.watermarks[node_id]:
+            self.tell_idleness(node_id, idle=False)
+            return
+        self.watermarks[node_id] = watermark
+        self._outputs[node_id].flush()
+        for child in self._children[node_id]:
+            passed = self._operators[child].advance_watermark(watermark)
+            if passed > self.watermarks[child]:
+                self.tell_watermark(child, passed)
+        for edge in self._edges[node_id]:
+            self.writers[edge].watermark(watermark)
+
+    def tell_idleness(self, node_id: int, *, idle: bool) -> None:
+        """Tells the consumers of an operator whether something is to be expected from it."""
+        for child in self._children[node_id]:
+            if idle:
+                self._operators[child].inputs_fall_idle()
+            if self._operators[child].passes_idleness:
+                self.tell_idleness(child, idle=idle)
+        for edge in self._edges[node_id]:
+            self.writers[edge].idle() if idle else self.writers[edge].watermark(self.watermarks[node_id])
 
     def restore_watermark(self, watermark: int) -> None:
         """Sets the watermark of a subtask that other processes have worked on, without firing anything."""
-        for node_id, operator in self._operators.items():
-            operator.restore_watermark(watermark)
-            self.watermarks[node_id] = watermark
+        for node in self.chain.nodes:
+            seen = watermark if node is self.chain.head else self.watermarks[self._parent[node.id]]
+            operator = self._operators.get(node.id)
+            if operator is not None:
+                operator.restore_watermark(seen)
+                seen = operator.current_watermark
+            self.watermarks[node.id] = seen
 
     def advance_processing_time(self, now: int) -> None:
         """Fires what is due."""
@@ -194,14 +329,34 @@ class ChainInstance:
 
     def finish_operators(self) -> None:
         """The end of all inputs."""
-        for operator in self._operators.values():
+        for node_id, operator in self._operators.items():
             operator.finish()
+            self._outputs[node_id].flush()
+
+    def snapshot_functions(self) -> None:
+        """Functions that save state of their own do so."""
+        for operator in self._operators.values():
+            operator.snapshot_function()
+
+    @property
+    def has_checkpointed_functions(self) -> bool:
+        """Whether functions have taken up state of their own."""
+        return any(operator.has_checkpointed_function for operator in self._operators.values())
+
+    def union_lists(self) -> dict[str, str]:
+        """What functions have in union lists; valid after `snapshot_functions`."""
+        return {key: text for operator in self._operators.values() for key, text in operator.union_lists().items()}
 
     def end_epoch(self) -> None:
         """Operators write their state, edges pack what is pending."""
         for operator in self._operators.values():
             operator.end_epoch()
         self.flush_writers()
+
+    def clean_up_before_snapshot(self) -> None:
+        """Operators remove what has expired from the store."""
+        for operator in self._operators.values():
+            operator.clean_up_before_snapshot()
 
     def flush_writers(self) -> None:
         """Packs what is pending on the edges."""
@@ -210,6 +365,9 @@ class ChainInstance:
 
     def drop_caches(self) -> None:
         """Forgets what was read from the store."""
+        self._outputs[self.chain.head.id].forget()
+        if self._key_store is not None:
+            self._key_store.discard_changes()
         for operator in self._operators.values():
             operator.drop_caches()
 
@@ -217,11 +375,20 @@ class ChainInstance:
         """The end of the job."""
         for operator in self._operators.values():
             operator.close()
+        for edge in self.chain.outputs:
+            close_function(edge.exchange.key_selector)
+            close_function(edge.exchange.partitioner)
 
     def next_processing_timer(self) -> int | None:
         """When the earliest timer of the chain is due."""
         times = [operator.next_processing_timer() for operator in self._operators.values()]
         return min((time for time in times if time is not None), default=None)
+
+    def idle_generators(self) -> Iterator[str]:
+        """The uids of operators that make watermarks and are idle."""
+        for node_id, operator in self._operators.items():
+            if isinstance(operator, TimestampsAndWatermarksOperator) and operator.is_idle:
+                yield self.contexts[node_id].uid
 
     def tokens(self) -> Iterator[tuple[str, list[object]]]:
         """What the chain's sinks staged in this epoch, by uid."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.common.errors import PlanError
 from penstock.common.typeinfo import TypeInformation
+from penstock.engine.stages.job_resources import JobResources
 from penstock.plan.nodes import Exchange, ExchangeKind, Node, SourceNode
 from penstock.plan.plan import Plan
 
@@ -29,6 +30,8 @@ class CompiledEdge:
     source_parallelism: int
     target_parallelism: int
     target_max_parallelism: int
+    is_sorted: bool = False
+    """Batch execution of a keyed consumer: its records come sorted by key."""
 
     @property
     def is_broadcast(self) -> bool:
@@ -67,6 +70,11 @@ class CompiledChain:
         return self.head.parallelism
 
     @property
+    def sorted_inputs(self) -> tuple[CompiledEdge, ...]:
+        """The inputs whose records come sorted by key."""
+        return tuple(edge for edge in self.inputs if edge.is_sorted)
+
+    @property
     def name(self) -> str:
         """The names of the chain's operators."""
         return " -> ".join(node.name for node in self.nodes)
@@ -80,6 +88,8 @@ class CompiledJob:
     chains: tuple[CompiledChain, ...]
     edges: tuple[CompiledEdge, ...]
     stage_parallelism: tuple[int, ...]
+    batch: bool = False
+    resources: JobResources = field(default_factory=JobResources)
 
     @cached_property
     def source_chains(self) -> dict[int, CompiledChain]:
@@ -126,6 +136,7 @@ def compile_plan(plan: Plan) -> CompiledJob:
                 source_parallelism=source.parallelism,
                 target_parallelism=target.parallelism,
                 target_max_parallelism=target.max_parallelism,
+                is_sorted=plan.is_sorted(edge),
             )
         )
     chains = [
@@ -139,7 +150,7 @@ def compile_plan(plan: Plan) -> CompiledJob:
         )
         for number, chain in enumerate(plan.layout.chains)
     ]
-    return CompiledJob(plan.job_name, tuple(chains), tuple(edges), _stage_parallelism(chains))
+    return CompiledJob(plan.job_name, tuple(chains), tuple(edges), _stage_parallelism(chains), plan.batch)
 
 
 def _stage_parallelism(chains: Sequence[CompiledChain]) -> tuple[int, ...]:

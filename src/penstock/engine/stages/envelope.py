@@ -23,6 +23,14 @@ ENVELOPE_SCHEMA = pa.schema(
 SOURCE_SENDER = 1 << 62
 """The sender number that speaks for a whole source; sorts behind every split."""
 
+_FIRST_TASK_SENDER = 1 << 61
+
+
+def is_split(sender: int) -> bool:
+    """Whether a sender of a source is one of its splits: not the source itself, nor a task that ends it."""
+    return sender < _FIRST_TASK_SENDER
+
+
 NO_EDGE = -1
 """The edge number of rows that are addressed to the driver."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
+from penstock.state.operator_state import UnionLists
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,16 @@ class PlannedRead:
     source: int
     split: int
     """The split's number in the job: the sender number of its channels."""
-    read: SplitRead
+    split_id: str
+    read: SplitRead | None
+    """None where there is nothing to read: the split is only asked how far event time has come in it."""
+    time: Any = None
+    """What the split's last epoch left of its event time: a `TimeProgress`; None where the source has no watermarks."""
+
+    @property
+    def size(self) -> int:
+        """What the read costs, for spreading reads over tasks."""
+        return 0 if self.read is None else self.read.size
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,8 @@ class EpochHeader:
     budget: EpochBudget
     bounded: bool
     """Batch execution: one epoch reads everything, state is not kept."""
+    union_lists: UnionLists = field(default_factory=dict[str, Sequence[str]])
+    """What all subtasks have saved in union lists."""
 
     def staging(self, stage: int, subtask: int, kind: str) -> str:
         """The beginning of the names of what a task stages, e.g. `state/1/42-1-0`."""

@@ -37,10 +37,21 @@ class Gather:
             self._in_memory += len(row.payload)
         self._rows.append((key, row, place))
 
+    def channels(self) -> set[tuple[int, int]]:
+        """The (edge, sender) of all rows."""
+        return {(edge, sender) for (_, edge, sender, _), _, _ in self._rows}
+
+    def broadcast_in_order(self) -> Iterator[Envelope]:
+        """The rows of broadcast inputs alone, which are the first ones."""
+        return self._in_order(lambda key: not key[0])
+
     def in_order(self) -> Iterator[Envelope]:
         """The rows in their order; each is given once and then forgotten."""
+        return self._in_order(lambda key: True)
+
+    def _in_order(self, is_asked_for: Callable[[_SortKey], bool]) -> Iterator[Envelope]:
         self._rows.sort(key=lambda entry: entry[0], reverse=True)
-        while self._rows:
+        while self._rows and is_asked_for(self._rows[-1][0]):
             _, row, place = self._rows.pop()
             yield row if place is None else row._replace(payload=self._read(place))
 

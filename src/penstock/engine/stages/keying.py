@@ -18,6 +18,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError
 from penstock.common.typeinfo import TypeInformation, Types
 from penstock.engine.stages.payload import DictionaryKeys
+from penstock.expressions.evaluator import ExpressionKey, RecordEvaluationError
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_column, encode_key
 
@@ -46,6 +47,8 @@ class RecordFailure(Exception):
 
 def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
     """The encoded key of every record, each distinct key encoded once."""
+    if isinstance(exchange.key_selector, ExpressionKey):
+        return _computed_keys(batch, exchange.key_selector)
     schema = batch.codec.schema
     if batch.is_columnar and schema is not None and len(exchange.key_fields) == 1:
         field = exchange.key_fields[0]
@@ -75,6 +78,16 @@ def _typed_keys(batch: Batch, selected: list[Any], key_type: TypeInformation) ->
     if key_type in _SAME_IN_COLUMNS:
         return _keys_of_column(columns[0])
     return _encoded(batch, codec.to_values(columns))
+
+
+def _computed_keys(batch: Batch, key: ExpressionKey) -> DictionaryKeys:
+    try:
+        columns = key.columns(batch)
+    except RecordEvaluationError as failure:
+        raise RecordFailure(batch.values[failure.index]) from failure.cause
+    if key.type in _SAME_IN_COLUMNS:
+        return _keys_of_column(columns[0])
+    return _encoded(batch, codec_for(key.type).to_values(columns))
 
 
 def _keys_of_column(column: pa.Array) -> DictionaryKeys:

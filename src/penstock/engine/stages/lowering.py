@@ -8,22 +8,38 @@ from typing import Any, TypeVar
 from penstock.common.batch import RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.common.errors import UnsupportedError
+from penstock.expressions.evaluator import Evaluator
+from penstock.plan.async_node import AsyncNode
+from penstock.plan.expression_node import ExpressionNode
+from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, LookupJoinNode, TemporalJoinNode
 from penstock.plan.nodes import (
     BroadcastProcessNode,
     CoProcessNode,
     KeyedProcessNode,
     Node,
     RecordFunctionKind,
+    ReduceNode,
     SinkNode,
     SourceNode,
     StatelessNode,
+    TimestampsAndWatermarksNode,
 )
+from penstock.plan.window_node import WindowNode
+from penstock.runtime.async_operator import AsyncOperator
 from penstock.runtime.broadcast_process import BroadcastProcessOperator, KeyedBroadcastProcessOperator
+from penstock.runtime.co_group_operators import co_group_operator
 from penstock.runtime.co_process import CoProcessOperator, KeyedCoProcessOperator
+from penstock.runtime.expression_operator import ExpressionFilterOperator, ExpressionMapOperator
+from penstock.runtime.interval_join import IntervalJoinOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator
+from penstock.runtime.keyed_reduce import KeyedReduceOperator
+from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
+from penstock.runtime.temporal_join import TemporalJoinOperator
+from penstock.runtime.timestamps_and_watermarks_operator import TimestampsAndWatermarksOperator
+from penstock.runtime.window_operators import window_operator
 
 N = TypeVar("N", bound=Node)
 _lowerings: dict[type[Node], Callable[[Any], Operator | None]] = {}
@@ -71,9 +87,22 @@ def _stateless(node: StatelessNode) -> Operator:
     return _STATELESS[node.function_kind](node.function, *_codecs(node))
 
 
+@lowers(ExpressionNode)
+def _expression(node: ExpressionNode) -> Operator:
+    if node.function_kind is RecordFunctionKind.FILTER:
+        return ExpressionFilterOperator(Evaluator(node.expression, node.input_type))
+    evaluator = Evaluator(node.expression, node.input_type, node.output_type)
+    return ExpressionMapOperator(evaluator, codec_for(node.output_type))
+
+
 @lowers(KeyedProcessNode)
 def _keyed_process(node: KeyedProcessNode) -> Operator:
     return KeyedProcessOperator(node.function, *_codecs(node))
+
+
+@lowers(ReduceNode)
+def _reduce(node: ReduceNode) -> Operator:
+    return KeyedReduceOperator(node.function, node.output_type, codec_for(node.output_type))
 
 
 @lowers(CoProcessNode)
@@ -86,6 +115,50 @@ def _co_process(node: CoProcessNode) -> Operator:
 def _broadcast_process(node: BroadcastProcessNode) -> Operator:
     operator = KeyedBroadcastProcessOperator if node.keyed else BroadcastProcessOperator
     return operator(node.function, *_codecs(node))
+
+
+@lowers(AsyncNode)
+def _async(node: AsyncNode) -> Operator:
+    return AsyncOperator(
+        node.function,
+        codec_for(node.output_type),
+        capacity=node.capacity,
+        timeout_ms=node.timeout_ms,
+        retry_strategy=node.retry_strategy,
+        ordered=node.ordered,
+    )
+
+
+@lowers(TimestampsAndWatermarksNode)
+def _timestamps_and_watermarks(node: TimestampsAndWatermarksNode) -> Operator:
+    return TimestampsAndWatermarksOperator(node.watermark_strategy)
+
+
+@lowers(WindowNode)
+def _window(node: WindowNode) -> Operator:
+    return window_operator(node.window, *_codecs(node))
+
+
+@lowers(CoGroupNode)
+def _co_group(node: CoGroupNode) -> Operator:
+    return co_group_operator(node.window, node.late_data_tags, *_codecs(node))
+
+
+@lowers(IntervalJoinNode)
+def _interval_join(node: IntervalJoinNode) -> Operator:
+    kept = node.input_types, node.late_data_tags
+    return IntervalJoinOperator(node.function, node.lower, node.upper, *kept, *_codecs(node))
+
+
+@lowers(TemporalJoinNode)
+def _temporal_join(node: TemporalJoinNode) -> Operator:
+    kept = node.input_types, node.late_data_tags
+    return TemporalJoinOperator(node.function, node.join_kind, *kept, *_codecs(node))
+
+
+@lowers(LookupJoinNode)
+def _lookup_join(node: LookupJoinNode) -> Operator:
+    return LookupJoinOperator(node.function, node.join_kind, node.valid_from, node.table_type, *_codecs(node))
 
 
 @lowers(SinkNode)

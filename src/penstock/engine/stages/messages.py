@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ class ReadProgress:
     position: Any
     finished: bool
     records: int
+    time: Any = None
+    """How far event time has come in the split: a `TimeProgress`; None where the source has no watermarks."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,19 @@ class Done:
     received: Mapping[str, int] = field(default_factory=dict[str, int])
     """Records per edge number (as text: JSON keys are text)."""
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
-    """Per operator uid: records in and out, watermark."""
+    """Per operator uid: records in and out."""
+    watermarks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Per operator uid: the watermark that its consumers know."""
+    idle: tuple[str, ...] = ()
+    """Uids of operators that make watermarks and are idle."""
     next_timer: int | None = None
     """When the earliest processing-time timer is due."""
     state_bytes: int = 0
+    """What the subtask wrote in this epoch."""
+    state_sizes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Per operator uid: how many entries and bytes its state has."""
+    union_lists: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the subtask has saved in union lists."""
 
     def to_bytes(self) -> bytes:
         """The message as it travels."""

@@ -46,6 +46,11 @@ def abort_markers(parallelism: Sequence[int], stage: int, subtask: int) -> Itera
             yield Envelope(target, NO_EDGE, subtask, stage, int(Kind.ABORT), b"")
 
 
+def collect_watermarks(chains: Iterable[ChainInstance]) -> dict[str, int]:
+    """How far event time has come behind every operator of some chains, by uid."""
+    return {node.uid: chain.watermarks[node.id] for chain in chains for node in chain.chain.nodes}
+
+
 def collect_counts(chains: Iterable[ChainInstance]) -> dict[str, dict[str, int]]:
     """Records in and out of every operator of some chains."""
     return {

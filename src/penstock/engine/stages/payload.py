@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -70,22 +70,35 @@ def encode(
     return b"".join((_LENGTH.pack(body.size), memoryview(body), pickled))
 
 
-def decode(codec: RecordCodec, payload: bytes) -> Batch:
-    """The batch that `encode` made bytes of."""
+class Buffer(NamedTuple):
+    """A data buffer as it lies in memory after its journey; records are columns or, of undeclared types, values."""
+
+    keys: pa.DictionaryArray | None
+    timestamps: pa.Array | None
+    columns: list[pa.Array] | None
+    values: list[Any] | None
+
+
+def open_buffer(codec: RecordCodec, payload: bytes) -> Buffer:
+    """What `encode` made bytes of."""
     (length,) = _LENGTH.unpack_from(payload)
     end = _LENGTH.size + length
     batch = pa.ipc.open_stream(pa.py_buffer(payload)[_LENGTH.size : end]).read_next_batch()
     names = batch.schema.names
-    keys: list[bytes] | None = None
-    timestamps: list[int | None] | None = None
-    if _KEY in names:
-        column = batch.column(names.index(_KEY))
-        distinct = column.dictionary.to_pylist()
-        keys = [distinct[code] for code in column.indices.to_numpy().tolist()]
-    if _TIMESTAMP in names:
-        timestamps = batch.column(names.index(_TIMESTAMP)).to_pylist()
+    keys = batch.column(names.index(_KEY)) if _KEY in names else None
+    timestamps = batch.column(names.index(_TIMESTAMP)) if _TIMESTAMP in names else None
     if end < len(payload):
-        values = pickle.loads(memoryview(payload)[end:])
-        return Batch(codec, values=values, timestamps=timestamps, keys=keys)
+        return Buffer(keys, timestamps, None, pickle.loads(memoryview(payload)[end:]))
     first = len(names) - len(codec.schema.names if codec.schema is not None else ())
-    return Batch(codec, columns=batch.columns[first:], timestamps=timestamps, keys=keys)
+    return Buffer(keys, timestamps, batch.columns[first:], None)
+
+
+def decode(codec: RecordCodec, payload: bytes) -> Batch:
+    """The batch that `encode` made bytes of."""
+    buffer = open_buffer(codec, payload)
+    keys: list[bytes] | None = None
+    if buffer.keys is not None:
+        distinct = buffer.keys.dictionary.to_pylist()
+        keys = [distinct[code] for code in buffer.keys.indices.to_numpy().tolist()]
+    timestamps = None if buffer.timestamps is None else buffer.timestamps.to_pylist()
+    return Batch(codec, values=buffer.values, columns=buffer.columns, timestamps=timestamps, keys=keys)

@@ -16,6 +16,8 @@ from penstock.engine.stages.task_environment import TaskEnvironment
 from penstock.plan.nodes import SourceNode
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.metrics import MetricGroup
+from penstock.runtime.operator import MIN_WATERMARK
+from penstock.runtime.timestamps_and_watermarks import TimeProgress, TimestampsAndWatermarks
 from penstock.state.memory import MemoryStore
 
 
@@ -28,7 +30,11 @@ class SourceSubtask:
         self._subtask = subtask
         self._run = run
         self._readers: dict[int, SplitReader] = {}
+        self.is_released = False
+        """Whether the object is of no use any more: its functions have seen an epoch that failed."""
         self._chains: dict[int, ChainInstance] = {}
+        self._told: dict[tuple[int, int], int] = {}
+        """Of splits whose source itself speaks of event time: how far it has come, as far as this task knows."""
         self.metrics = MetricGroup()
 
     def run(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> Iterator[Envelope]:
@@ -41,36 +47,11 @@ class SourceSubtask:
             for planned in reads:
                 chain = chains[planned.source]
                 chain.set_writers(planned.split, rows)
-                reader = self._reader(planned.source)
-                records = 0
-                try:
-                    for batch in reader.read(planned.read, header.budget):
-                        records += len(batch)
-                        chain.emit_from_source(batch)
-                        yield from rows
-                        rows.clear()
-                except UserFunctionError:
-                    raise
-                except Exception as error:
-                    raise user_function_error(error, chain.contexts[planned.source]) from error
-                if reader.finished:
-                    for writer in chain.writers.values():
-                        writer.end()
-                chain.flush_writers()
+                for _ in self._work_on(planned, header, chain, progress):
+                    yield from rows
+                    rows.clear()
                 for edge, writer in chain.writers.items():
                     sent[edge] = sent.get(edge, 0) + writer.records_sent
-                progress.append(
-                    ReadProgress(
-                        planned.source,
-                        planned.split,
-                        planned.read.split_id,
-                        reader.position,
-                        reader.finished,
-                        records,
-                    )
-                )
-                yield from rows
-                rows.clear()
             done = self._finish(header, list(chains.values()), tuple(progress), sent, rows)
         except Exception as error:
             yield from abort_rows(error, self._job.stage_parallelism, stage=0, subtask=self._subtask, header=header)
@@ -78,6 +59,66 @@ class SourceSubtask:
             return
         yield from rows
         yield message_row(done)
+
+    def _work_on(
+        self, planned: PlannedRead, header: EpochHeader, chain: ChainInstance, progress: list[ReadProgress]
+    ) -> Iterator[None]:
+        """What one split has for this epoch: its records, then how far event time has come, then its end."""
+        if planned.split == SOURCE_SENDER:
+            chain.tell_idleness(planned.source, idle=True)
+            yield
+            return
+        times = self._times_of(planned, header, chain)
+        take = chain.emit_from_source if times is None else times.process
+        place = (planned.source, planned.split)
+        if times is None:
+            chain.restore_watermark(self._told.get(place, MIN_WATERMARK))
+        position, finished, records, time = None, False, 0, None
+        try:
+            if planned.read is not None:
+                reader = self._reader(planned.source)
+                for batch in reader.read(planned.read, header.budget):
+                    records += len(batch)
+                    if times is None:
+                        _tell_watermark(reader, chain)
+                    take(batch)
+                    yield
+                if times is None:
+                    _tell_watermark(reader, chain, although_known=True)
+                    self._told[place] = chain.watermarks[planned.source]
+                position, finished = reader.position, reader.finished
+            if times is not None:
+                times.tick()
+                times.announce()
+                time = times.progress().to_json()
+        except UserFunctionError:
+            raise
+        except Exception as error:
+            raise user_function_error(error, chain.contexts[planned.source]) from error
+        if finished:
+            self._told.pop(place, None)
+            for writer in chain.writers.values():
+                writer.end()
+        chain.flush_writers()
+        if finished or header.bounded:
+            time = None
+        progress.append(
+            ReadProgress(planned.source, planned.split, planned.split_id, position, finished, records, time)
+        )
+        yield
+
+    def _times_of(
+        self, planned: PlannedRead, header: EpochHeader, chain: ChainInstance
+    ) -> TimestampsAndWatermarks | None:
+        node = chain.chain.head
+        assert isinstance(node, SourceNode)
+        if node.watermark_strategy is None:
+            return None
+        before = TimeProgress(quiet_since=header.now, asked_at=header.now)
+        if planned.time is not None:
+            before = TimeProgress(**planned.time)
+        chain.restore_watermark(before.watermark)
+        return TimestampsAndWatermarks(node.watermark_strategy, chain.contexts[node.id], before, is_split=True)
 
     def close(self) -> None:
         """The end of the job."""
@@ -127,6 +168,9 @@ class SourceSubtask:
                 store=MemoryStore(),
                 storage=self._environment.storage,
                 metrics=self.metrics,
+                watermark_interval=self._environment.watermark_interval,
+                batch=self._job.batch,
+                resources=self._job.resources,
             )
         chains = {source: self._chains[source] for source in sorted(wanted)}
         for chain in chains.values():
@@ -142,7 +186,19 @@ class SourceSubtask:
 
     def release(self) -> None:
         """Forgets everything without a word to user code: after a failure nothing kept in memory is trusted."""
+        self.is_released = True
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
         self._chains.clear()
+        self._told.clear()
+
+
+def _tell_watermark(reader: SplitReader, chain: ChainInstance, *, although_known: bool = False) -> None:
+    """Passes on what the source itself says of event time.
+
+    Where it has not risen it is told all the same at the end: consumers count a split once they have heard of it.
+    """
+    source = chain.chain.head.id
+    if reader.watermark is not None and (although_known or reader.watermark > chain.watermarks[source]):
+        chain.tell_watermark(source, reader.watermark)

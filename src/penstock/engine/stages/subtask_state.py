@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from penstock.common.fail_points import reach
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.state.index import read_head
-from penstock.state.state_files import bring_to, snapshot_if_due, write_delta
+from penstock.state.state_file_format import read_header
+from penstock.state.state_files import bring_to, snapshot_follows, snapshot_if_due, write_delta
+from penstock.state.state_sizes import Sizes, sizes_after
 from penstock.state.storage import CheckpointStorage
-from penstock.state.store import StateStore, StoreChangedError
+from penstock.state.store import Entry, StateStore, StoreChangedError
 
 
 class SubtaskState:
@@ -21,8 +25,12 @@ class SubtaskState:
         self._parent: str | None = None
         self._staged: str | None = None
         """The head that this object staged last; it is the truth only if the next header's index names it."""
+        self._changes: Sequence[Entry] = ()
+        """What `_staged` changed."""
         self._has_run = False
         self.staged_bytes = 0
+        self.sizes: Sizes = {}
+        """How large the state of each operator is, as of what was staged last."""
 
     @property
     def parent(self) -> str | None:
@@ -35,7 +43,7 @@ class SubtaskState:
             self.store.discard_changes()
             self.store.wipe()
             return False
-        head = None if header.index is None else read_head(self._storage, header.index, self._stage, self._subtask)
+        head = self._head(header)
         continues = self._has_run and head == self._staged
         if not (continues and self._apply_own_changes(head)):
             bring_to(self.store, head, self._storage)
@@ -44,20 +52,39 @@ class SubtaskState:
         self._parent = head
         return continues
 
-    def stage(self, header: EpochHeader) -> str | None:
-        """Writes what the epoch changed as one file and returns the subtask's new head."""
+    def stage(self, header: EpochHeader, clean_up: Callable[[], None]) -> str | None:
+        """Writes what the epoch changed as one file and returns the subtask's new head.
+
+        `clean_up` removes what has expired from the store; it is called when a snapshot of all state comes next.
+        """
+        parent = None if self._parent is None else read_header(self._storage, self._parent)
         changes = self.store.changes()
-        self.staged_bytes = sum(len(key) + len(value or b"") for key, value in changes)
+        self.staged_bytes = changes.size
+        if snapshot_follows(parent, self.staged_bytes):
+            clean_up()
+            changes = self.store.changes()
         self._staged = self._parent
+        self.sizes = {} if parent is None else parent.sizes
         if changes:
-            self._staged = write_delta(self._storage, self._prefix(header), changes, self._parent, header.epoch)
+            self.sizes = sizes_after(self.sizes, changes, self.store)
+            self._staged = write_delta(
+                self._storage, self._prefix(header), changes, self._parent, header.epoch, self.sizes
+            )
             reach("task.state.staged")
         self._has_run = True
+        self._changes = changes
         return self._staged
+
+    def continues(self, header: EpochHeader) -> bool:
+        """Whether the state that the header's epoch starts from is what this object staged last."""
+        return self._has_run and self._head(header) == self._staged
 
     def close(self) -> None:
         """Lets go of the local store."""
         self.store.close()
+
+    def _head(self, header: EpochHeader) -> str | None:
+        return None if header.index is None else read_head(self._storage, header.index, self._stage, self._subtask)
 
     def _prefix(self, header: EpochHeader) -> str:
         return header.staging(self._stage, self._subtask, "state")
@@ -70,7 +97,7 @@ class SubtaskState:
         if head is None or self.store.tag != self._parent:
             return False
         try:
-            self.store.apply(self.store.changes(), head)
+            self.store.apply(self._changes, head)
         except StoreChangedError:
             return False
         self.store.discard_changes()

@@ -24,6 +24,8 @@ class TaskEnvironment:
     local_directory: str
     gather_memory: int
     """Bytes that a task holds back in memory before it spills."""
+    watermark_interval: int = 200
+    """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
     log_level: str = "info"
     log_format: str = "text"
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from penstock.common.logs import configure_logging_once
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.job_resources import ShippedFiles
 from penstock.engine.stages.outcome import abort_rows
 from penstock.engine.stages.shipping import load_job
 from penstock.engine.stages.source_task import SourceSubtask
@@ -29,12 +33,15 @@ class TaskSetup:
     program: str
     """Where the pickled job is in the checkpoint storage; named by its hash."""
     stage_parallelism: tuple[int, ...]
+    files: ShippedFiles = field(default_factory=ShippedFiles)
 
 
 class TaskHost:
     """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust."""
 
-    def __init__(self) -> None:
+    def __init__(self, files_root: Callable[[], str]) -> None:
+        self._files_root = files_root
+        """The directory that the engine puts files into."""
         self._programs: dict[str, bytes] = {}
         self._subtasks: dict[tuple[str, int, int, int], StageSubtask] = {}
         self._sources: dict[tuple[str, int, int], SourceSubtask] = {}
@@ -48,7 +55,7 @@ class TaskHost:
         self._enter_run(header)
         key = (header.job_id, header.epoch.incarnation, subtask)
         source = self._sources.get(key)
-        if source is None:
+        if source is None or source.is_released:
             try:
                 job = self._own_copy(setup)
             except Exception as error:
@@ -69,12 +76,16 @@ class TaskHost:
         self._enter_run(header)
         key = (header.job_id, header.epoch.incarnation, stage, subtask)
         hosted = self._subtasks.get(key)
-        if hosted is None:
+        if hosted is None or hosted.must_start_anew(header):
             try:
                 job = self._own_copy(setup)
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=stage, subtask=subtask, header=header)
-            hosted = self._subtasks[key] = StageSubtask(job, setup.environment, stage, subtask, header.run)
+            renewed = StageSubtask(job, setup.environment, stage, subtask, header.run)
+            if hosted is not None:
+                hosted.release()
+                renewed.metrics = hosted.metrics
+            hosted = self._subtasks[key] = renewed
         return reported(hosted.run(header, incoming), stage, subtask, hosted.metrics, report)
 
     def close(self) -> None:
@@ -108,4 +119,11 @@ class TaskHost:
             configure_logging_once(setup.environment.log_level, setup.environment.log_format)
             self._programs.clear()
             self._programs[setup.program] = setup.environment.storage.read_verified(setup.program)
-        return load_job(self._programs[setup.program])
+        root = Path(self._files_root()) if setup.files != ShippedFiles() else Path()
+        for name in setup.files.python_path:
+            if str(root / name) not in sys.path:
+                sys.path.insert(0, str(root / name))
+        job = load_job(self._programs[setup.program])
+        unpacked = {name: str(root / name) for name in setup.files.archives}
+        files = {**unpacked, **job.resources.cached_files}
+        return dataclasses.replace(job, resources=dataclasses.replace(job.resources, cached_files=files))

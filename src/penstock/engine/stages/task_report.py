@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.envelope import Envelope, Kind
+from penstock.engine.stages.messages import Done, done_from_bytes
 from penstock.runtime.metrics import MetricGroup
 
 
@@ -22,6 +23,8 @@ class TaskReport:
     bytes_out: int
     metrics: dict[str, Any]
     """What user functions and operators counted, since the task's process first saw the job."""
+    done: Done | None = None
+    """What the task tells the driver at its end; here for those who watch an epoch under way. None: it failed."""
     attempt: int = 0
     """How often the engine had tried the task before."""
 
@@ -35,6 +38,7 @@ def reported(
     """The rows of a task, and a report when they end."""
     busy = 0.0
     size = 0
+    done: Done | None = None
     while True:
         started = time.perf_counter()
         row = next(rows, None)
@@ -42,5 +46,7 @@ def reported(
         if row is None:
             break
         size += len(row.payload)
+        if row.kind == Kind.MESSAGE and (row.seq, row.sender) == (stage, subtask):
+            done = done_from_bytes(row.payload)
         yield row
-    report(TaskReport(stage, subtask, round(busy * 1000, 1), size, metrics.snapshot()))
+    report(TaskReport(stage, subtask, round(busy * 1000, 1), size, metrics.snapshot(), done))
