@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.common.typeinfo import TypeInformation
 from penstock.functions import KeyedProcessFunction, RuntimeContext
 from penstock.functions.adapt import (
     close_function,
@@ -13,9 +12,7 @@ from penstock.functions.adapt import (
     flat_map_callable,
     map_callable,
     open_function,
-    reduce_callable,
 )
-from penstock.state.descriptors import ValueStateDescriptor
 
 
 class KeyedFunctionAdapter(KeyedProcessFunction):
@@ -24,6 +21,11 @@ class KeyedFunctionAdapter(KeyedProcessFunction):
     def __init__(self, wrapped: Any, call: Callable[..., Any]) -> None:
         self._wrapped = wrapped
         self._call = call
+
+    @property
+    def wrapped_function(self) -> Any:
+        """The function inside."""
+        return self._wrapped
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Opens the function inside."""
@@ -65,23 +67,3 @@ class KeyedFilterAdapter(KeyedFunctionAdapter):
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
         """The record or nothing."""
         return (value,) if self._call(value) else ()
-
-
-class KeyedReduceAdapter(KeyedFunctionAdapter):
-    """`KeyedStream.reduce`: the combination so far is state, and goes out after every record."""
-
-    def __init__(self, func: Any, value_type: TypeInformation) -> None:
-        super().__init__(func, reduce_callable(func))
-        self._descriptor = ValueStateDescriptor("reduced", value_type)
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        """Opens the function inside and the state."""
-        super().open(runtime_context)
-        self._reduced = runtime_context.get_state(self._descriptor)
-
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
-        """The combination so far."""
-        before = self._reduced.value()
-        result = value if before is None else self._call(before, value)
-        self._reduced.update(result)
-        return (result,)

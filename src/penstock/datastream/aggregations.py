@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
+from collections.abc import Callable
 from enum import Enum
+from operator import itemgetter
 from typing import Any
 
 from penstock.common.row import Row
+from penstock.common.slot_rows import field_access
 from penstock.functions import ReduceFunction
+
+_Access = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
+"""How to read the field of a record, and how to copy the record with another value in it."""
 
 
 class FieldAggregation(Enum):
@@ -25,23 +32,43 @@ class FieldReduceFunction(ReduceFunction):
     """Aggregates one field; `field` None aggregates the records themselves."""
 
     def __init__(self, aggregation: FieldAggregation, field: int | str | None) -> None:
-        self._aggregation = aggregation
         self._field = field
+        self._is_sum = aggregation is FieldAggregation.SUM
+        self._keeps_whole_records = aggregation in (FieldAggregation.MIN_BY, FieldAggregation.MAX_BY)
+        self._is_better = operator.lt if aggregation.value.startswith("min") else operator.gt
+        self._access: dict[type, _Access] = {}
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The aggregate so far."""
-        first, second = get_field(value1, self._field), get_field(value2, self._field)
-        match self._aggregation:
-            case FieldAggregation.SUM:
-                return with_field(value1, self._field, first + second)
-            case FieldAggregation.MIN:
-                return with_field(value1, self._field, second) if second < first else value1
-            case FieldAggregation.MAX:
-                return with_field(value1, self._field, second) if second > first else value1
-            case FieldAggregation.MIN_BY:
-                return value2 if second < first else value1
-            case FieldAggregation.MAX_BY:
-                return value2 if second > first else value1
+        cls = type(value1)
+        get, with_value = self._access.get(cls) or self._learn(cls, value1)
+        first = get(value1)
+        second = get(value2) if type(value2) is cls else get_field(value2, self._field)
+        if self._is_sum:
+            return with_value(value1, first + second)
+        if not self._is_better(second, first):
+            return value1
+        return value2 if self._keeps_whole_records else with_value(value1, second)
+
+    def _learn(self, cls: type, record: Any) -> _Access:
+        """Finds out once per class what `get_field` and `with_field` find out for every record."""
+        field: Any = self._field
+        access: _Access | None = None
+        if not _is_whole(record, field):
+            if cls is tuple:
+                behind = field + 1 or len(record)
+                access = itemgetter(field), lambda values, value: (*values[:field], value, *values[behind:])
+            else:
+                access = field_access(cls, field)
+        self._access[cls] = access = access or (
+            lambda record: get_field(record, field),
+            lambda record, value: with_field(record, field, value),
+        )
+        return access
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was learnt of classes is not sent: those of rows are made anew in every process.
+        return {**vars(self), "_access": {}}
 
 
 def get_field(record: Any, field: Any) -> Any:

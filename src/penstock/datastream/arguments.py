@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.common.call_site import CallSite, capture_call_site
 from penstock.common.errors import ArgumentError, PlanError
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.functions import Function
 from penstock.state.key_groups import MAX_PARALLELISM_LIMIT
 
@@ -49,10 +50,28 @@ def check_instance(method: str, argument: str, value: object, classes: tuple[typ
         raise refuse_argument(method, argument, value, expected)
 
 
+def check_not_a_class(method: str, argument: str, value: object, classes: tuple[type, ...]) -> None:
+    """Refuses a class where an instance of it was meant."""
+    if isinstance(value, type) and issubclass(value, classes):
+        raise refuse_argument(method, argument, value, f"an instance: write {value.__name__}(...)")
+
+
 def check_text(method: str, argument: str, value: object) -> str:
     """Accepts text that is not empty."""
     if not isinstance(value, str) or not value:
         raise refuse_argument(method, argument, value, "text that is not empty")
+    return value
+
+
+def check_watermark_strategy(method: str, value: object) -> WatermarkStrategy:
+    """Accepts a watermark strategy."""
+    if not isinstance(value, WatermarkStrategy):
+        raise refuse_argument(
+            method,
+            "watermark_strategy",
+            value,
+            "a WatermarkStrategy, such as WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))",
+        )
     return value
 
 

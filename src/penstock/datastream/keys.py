@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from penstock.common.errors import PlanError, UnsupportedError
+from penstock.common.errors import PlanError
 from penstock.common.row import Row
 from penstock.common.typeinfo import (
     BasicTypeInfo,
@@ -18,11 +18,12 @@ from penstock.common.typeinfo import (
     TypeInformation,
 )
 from penstock.datastream.arguments import refuse, refuse_argument
+from penstock.datastream.expression_arguments import expression_exchange, is_key_expression, without_plain_fields
 from penstock.datastream.output_types import TypeHint, type_from_hint
-from penstock.functions import Function, KeySelector, Partitioner
+from penstock.functions import Function, KeySelector, Partitioner, RuntimeContext
 from penstock.plan.nodes import Exchange, ExchangeKind
 
-_EXPECTED_KEY = "a function of one record, a KeySelector, a field name, or a list of field names"
+_EXPECTED_KEY = "a function of one record, a KeySelector, a field name, a list of field names, or an expression"
 
 
 def hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeInformation) -> Exchange:
@@ -32,6 +33,9 @@ def hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeIn
             method, "key_type", key_type, f"a type; for several fields pass a list: {method}([{key!r}, {key_type!r}])"
         )
     declared = None if key_type is None else type_from_hint(method, "key_type", key_type)
+    key = without_plain_fields(key)
+    if is_key_expression(key):
+        return expression_exchange(method, key, declared, record_type)
     fields = _fields(key)
     if fields is None:
         return Exchange(ExchangeKind.HASH, key_selector=key_selector_of(method, key, record_type), key_type=declared)
@@ -81,14 +85,32 @@ class RowFields:
         return record[where[0]] if len(where) == 1 else tuple(record[place] for place in where)
 
 
+class OpenedFunction:
+    """Calls a method of a function that wants to be opened in the task."""
+
+    def __init__(self, function: Function, method: str) -> None:
+        self._function = function
+        self._method = method
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Opens the function."""
+        self._function.open(runtime_context)
+
+    def close(self) -> None:
+        """Closes the function."""
+        self._function.close()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the method gives."""
+        return getattr(self._function, self._method)(*arguments)
+
+
 def _as_callable(
     method: str, argument: str, given: Any, function_class: type[Function], attribute: str, expected: str
 ) -> Callable[..., Any]:
     if isinstance(given, function_class):
-        if type(given).open is not Function.open:
-            raise UnsupportedError(
-                f"{method}: {type(given).__name__}.open would not be called; prepare what it needs in `__init__`"
-            )
+        if type(given).open is not Function.open or type(given).close is not Function.close:
+            return OpenedFunction(given, attribute)
         return getattr(given, attribute)
     is_function_class = isinstance(given, type) and issubclass(given, Function)
     if is_function_class or isinstance(given, Function) or not callable(given):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.common.call_site import capture_call_site
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.sink import Sink
+from penstock.datastream.stream_caches import StreamCaches
+from penstock.datastream.streams.cached_stream import CachedDataStream, cached
 from penstock.datastream.streams.data_stream import DataStream
 from penstock.datastream.streams.data_stream_sink import DataStreamSink
 from penstock.datastream.streams.keyed_stream import KeyedStream
@@ -23,6 +25,7 @@ class Program:
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self.environment = environment
         self.transformations: list[Transformation] = []
+        self.caches = StreamCaches(environment.configuration)
 
     def transform(
         self,
@@ -69,6 +72,10 @@ class Program:
     def data_stream(self, upstreams: tuple[Upstream, ...]) -> DataStream:
         """A stream of what comes from these places."""
         return DataStream(self, upstreams)
+
+    def cached_stream(self, stream: DataStream) -> CachedDataStream:
+        """The stream with its records kept for later jobs."""
+        return cached(stream)
 
     def keyed_stream(self, origin: DataStream, exchange: Exchange) -> KeyedStream:
         """The stream, partitioned by key."""

@@ -12,28 +12,36 @@ from penstock.state.descriptors import (
 )
 from penstock.state.state import (
     AggregatingState,
+    AppendingState,
     BroadcastState,
     ListState,
     MapState,
+    MergingState,
+    OperatorStateStore,
     ReadOnlyBroadcastState,
     ReducingState,
     State,
     ValueState,
 )
+from penstock.state.ttl_config import StateTtlConfig
 
 __all__ = [
     "AggregatingState",
     "AggregatingStateDescriptor",
+    "AppendingState",
     "BroadcastState",
     "ListState",
     "ListStateDescriptor",
     "MapState",
     "MapStateDescriptor",
+    "MergingState",
+    "OperatorStateStore",
     "ReadOnlyBroadcastState",
     "ReducingState",
     "ReducingStateDescriptor",
     "State",
     "StateDescriptor",
+    "StateTtlConfig",
     "ValueState",
     "ValueStateDescriptor",
 ]

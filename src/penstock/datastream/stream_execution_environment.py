@@ -2,62 +2,68 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from penstock.common import options
+from penstock.common.call_site import capture_call_site
+from penstock.common.clock import Clock
 from penstock.common.configuration import Configuration
-from penstock.common.execution_mode import RuntimeExecutionMode
+from penstock.common.default_options import default_options
+from penstock.common.errors import TypeMismatchError, UnsupportedError
 from penstock.common.job import JobExecutionResult
+from penstock.common.job_listener import JobListener
 from penstock.common.type_inference import infer_type_of_values
+from penstock.common.typeinfo import Types
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.collection import CollectionSource
 from penstock.connectors.dataframe import dataframe_source
 from penstock.connectors.files import FileSource, TextLineFormat
+from penstock.connectors.function_source import FunctionSource
 from penstock.connectors.sequence import NumberSequenceSource
 from penstock.connectors.source import Source
 from penstock.datastream.arguments import (
     check_instance,
-    check_max_parallelism,
-    check_parallelism,
     check_text,
+    check_watermark_strategy,
     refuse,
     refuse_argument,
 )
+from penstock.datastream.display import PlanText, environment_html
+from penstock.datastream.environment_settings import EnvironmentSettings
 from penstock.datastream.output_types import TypeHint, type_from_hint
 from penstock.datastream.program import Program
 from penstock.datastream.streams.data_stream import DataStream
 from penstock.datastream.translation import make_plan
 from penstock.execution.job_client import JobClient
-from penstock.execution.submit import submit
-from penstock.optimizer.pipeline import optimize
-from penstock.plan.drawing import to_mermaid, to_svg
-from penstock.plan.explain import explain
-from penstock.plan.json_form import to_json
+from penstock.execution.live_display import wait_shown
+from penstock.execution.submit import plan_to_run, submit
+from penstock.functions import SourceFunction
+from penstock.plan.forms import PLAN_FORMS
 from penstock.plan.nodes import SourceNode
 from penstock.plan.plan import Plan
 
 DEFAULT_JOB_NAME = "Penstock Job"
 
-_PLAN_FORMS: dict[str, Callable[[Plan], str]] = {
-    "text": explain,
-    "json": lambda plan: json.dumps(to_json(plan), indent=2),
-    "mermaid": to_mermaid,
-    "svg": to_svg,
-}
 
-
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(EnvironmentSettings):
     """Makes streams from sources and runs what was made of them.
 
     Nothing runs before `execute()`; afterwards the environment is ready for the next job.
     """
 
-    def __init__(self, configuration: Configuration | None = None, spark_session: object | None = None) -> None:
-        self._configuration = Configuration(configuration)
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        spark_session: object | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(default_options().add_all(Configuration(configuration)))
         self._spark_session = spark_session
+        self._clock = clock
         self._program = Program(self)
+        self._job_listeners: list[JobListener] = []
 
     @staticmethod
     def get_execution_environment(
@@ -66,6 +72,10 @@ class StreamExecutionEnvironment:
         """A new environment with these options.
 
         Its jobs run on `spark_session` where one is given, else on the active session, else on a new one.
+
+        >>> options = Configuration().set_string("execution.engine", "local")
+        >>> StreamExecutionEnvironment.get_execution_environment(options)
+        <StreamExecutionEnvironment, parallelism ..., Configuration({'execution.engine': 'local'})>
         """
         if configuration is not None:
             check_instance(
@@ -73,58 +83,26 @@ class StreamExecutionEnvironment:
             )
         return StreamExecutionEnvironment(configuration, spark_session)
 
-    # --- settings
-
-    @property
-    def configuration(self) -> Configuration:
-        """The options of the jobs of this environment; changes count from the next `execute` on."""
-        return self._configuration
-
-    def configure(self, configuration: Configuration) -> None:
-        """Adds options to those that are set, and replaces those with the same name."""
-        check_instance("configure", "configuration", configuration, (Configuration,), "a Configuration")
-        self._configuration.add_all(configuration)
-
-    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Sets the number of subtasks of every operator that sets none itself."""
-        self._configuration.set(options.PARALLELISM, check_parallelism("set_parallelism", parallelism))
-        return self
-
-    def get_parallelism(self) -> int:
-        """The number of subtasks of an operator that sets none itself; by default the number of cores."""
-        return self._configuration.get(options.PARALLELISM) or _available_cores()
-
-    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Sets the number of key groups of every operator that sets none itself."""
-        checked = check_max_parallelism("set_max_parallelism", max_parallelism)
-        self._configuration.set(options.MAX_PARALLELISM, checked)
-        return self
-
-    def get_max_parallelism(self) -> int:
-        """The number of key groups of an operator that sets none itself; -1: it follows from the parallelism."""
-        return self._configuration.get(options.MAX_PARALLELISM) or -1
-
-    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Chooses between streaming and batch execution."""
-        check_instance(
-            "set_runtime_mode", "execution_mode", execution_mode, (RuntimeExecutionMode,), "a RuntimeExecutionMode"
-        )
-        self._configuration.set(options.RUNTIME_MODE, execution_mode)
-        return self
-
     # --- sources
 
     def from_source(
         self,
         source: Source,
-        watermark_strategy: None = None,
+        watermark_strategy: WatermarkStrategy | None = None,
         source_name: str | None = None,
         type_info: TypeHint = None,
     ) -> DataStream:
-        """A stream of what a source reads."""
+        """A stream of what a source reads, with timestamps and watermarks per split as the strategy says.
+
+        Without a strategy records have the timestamps of the source, and there are no watermarks before its end.
+
+        >>> from penstock.datastream.connectors.number_seq import NumberSequenceSource
+        >>> list(env.from_source(NumberSequenceSource(1, 3), source_name="numbers").execute_and_collect())
+        [1, 2, 3]
+        """
         check_instance("from_source", "source", source, (Source,), "a source")
         if watermark_strategy is not None:
-            raise refuse_argument("from_source", "watermark_strategy", watermark_strategy, "None: no watermarks")
+            check_watermark_strategy("from_source", watermark_strategy)
         name = source.describe() if source_name is None else check_text("from_source", "source_name", source_name)
         if type_info is not None:
             wanted = type_from_hint("from_source", "type_info", type_info)
@@ -133,10 +111,14 @@ class StreamExecutionEnvironment:
                     f"from_source: the source produces {source.produced_type!r}, and type_info is {wanted!r}; "
                     "give the type to the source, or convert its records with `map(..., output_type=...)`"
                 )
-        return self._add_source(source, name)
+        return self._add_source(source, name, watermark_strategy=watermark_strategy)
 
     def from_collection(self, collection: Iterable[Any], type_info: TypeHint = None) -> DataStream:
-        """A stream of the values of a list, in order. Without a type it is taken from the values."""
+        """A stream of the values of a list, in order. Without a type it is taken from the values.
+
+        >>> env.from_collection([("visa", 2.5), ("amex", 1.0)])
+        <DataStream of TupleTypeInfo(String, Double) from 'Collection Source'>
+        """
         check_instance("from_collection", "collection", collection, (Iterable,), "a list of records")
         if isinstance(collection, str | bytes):
             raise refuse_argument("from_collection", "collection", collection, "a list of records")
@@ -145,35 +127,109 @@ class StreamExecutionEnvironment:
             record_type = infer_type_of_values(values)
         else:
             record_type = type_from_hint("from_collection", "type_info", type_info)
+        try:
+            source = CollectionSource(values, record_type)
+        except TypeMismatchError as problem:
+            raise TypeMismatchError(
+                f"from_collection: {problem}\n  at {capture_call_site()}", index=problem.index, field=problem.field
+            ) from None
         return self._add_source(
-            CollectionSource(values, record_type),
+            source,
             "Collection Source",
             parallelism_is_fixed=True,
             type_is_declared=type_info is not None,
         )
 
     def from_sequence(self, from_: int, to: int) -> DataStream:
-        """A stream of the numbers from one to the other, both included."""
+        """A stream of the numbers from one to the other, both included.
+
+        >>> list(env.from_sequence(1, 4).execute_and_collect())
+        [1, 2, 3, 4]
+        """
         return self._add_source(NumberSequenceSource(from_, to), "Sequence Source")
 
     def generate_sequence(self, from_: int, to: int) -> DataStream:
-        """The same as `from_sequence`."""
+        """The same as `from_sequence`.
+
+        >>> list(env.generate_sequence(1, 4).execute_and_collect())
+        [1, 2, 3, 4]
+        """
         return self.from_sequence(from_, to)
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
-        """A stream of the lines of a file, or of all files in a directory."""
+        """A stream of the lines of a file, or of all files in a directory.
+
+        >>> from pathlib import Path
+        >>> _ = Path("lines.txt").write_text("to be\\nor not")
+        >>> list(env.read_text_file("lines.txt").execute_and_collect())
+        ['to be', 'or not']
+        """
         check_text("read_text_file", "file_path", file_path)
         return self._add_source(FileSource(file_path, TextLineFormat(charset_name)), "Text File Source")
+
+    def add_source(
+        self,
+        source_func: SourceFunction,
+        source_name: str = "Custom Source",
+        type_info: TypeHint = None,
+        *,
+        bounded: bool = False,
+    ) -> DataStream:
+        """A stream of what a source function emits; without a type the records are any Python objects.
+
+        Say `bounded` where the function is known to end: batch execution asks for it.
+
+        >>> class Countdown(SourceFunction):
+        ...     def run(self, ctx):
+        ...         for number in (3, 2, 1):
+        ...             ctx.collect(number)
+        ...
+        ...     def cancel(self):
+        ...         pass
+        >>> list(env.add_source(Countdown(), type_info=Types.LONG(), bounded=True).execute_and_collect())
+        [3, 2, 1]
+        """
+        check_instance("add_source", "source_func", source_func, (SourceFunction,), "a SourceFunction")
+        name = check_text("add_source", "source_name", source_name)
+        record_type = Types.PICKLED_BYTE_ARRAY()
+        if type_info is not None:
+            record_type = type_from_hint("add_source", "type_info", type_info)
+        try:
+            source = FunctionSource(source_func, record_type, bounded=bounded)
+        except Exception as problem:
+            raise refuse(
+                f"add_source: {type(source_func).__name__} cannot be copied: {problem}. It holds something that cannot "
+                "be pickled (a connection, a lock, an open file): make it in `open()` or `run()`"
+            ) from problem
+        return self._add_source(source, name, parallelism_is_fixed=True, type_is_declared=type_info is not None)
+
+    def create_input(self, input_format: object, type_info: TypeHint = None) -> NoReturn:
+        """Refused: input formats are Java classes of Flink."""
+        raise UnsupportedError(
+            "create_input: an input format is a Java class of Flink, and there is no Flink here; read files with "
+            "`from_source(FileSource...)`, or write a SourceFunction for `add_source`"
+        )
 
     def from_dataframe(self, dataframe: Any) -> DataStream:
         """A stream of the rows of a pandas DataFrame, a pyarrow Table or a Spark DataFrame.
 
         Spark computes a DataFrame of its own once, when the job first starts; a restart reads the same rows.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"card": ["visa", "amex"], "amount": [2, 5]})
+        >>> list(env.from_dataframe(frame).map(lambda row: row.amount).execute_and_collect())
+        [2, 5]
         """
         return self._add_source(dataframe_source(dataframe), "DataFrame Source")
 
     def _add_source(
-        self, source: Source, name: str, *, parallelism_is_fixed: bool = False, type_is_declared: bool = True
+        self,
+        source: Source,
+        name: str,
+        *,
+        parallelism_is_fixed: bool = False,
+        type_is_declared: bool = True,
+        watermark_strategy: WatermarkStrategy | None = None,
     ) -> DataStream:
         return self._program.transform(
             SourceNode,
@@ -183,49 +239,136 @@ class StreamExecutionEnvironment:
             type_is_declared=type_is_declared,
             parallelism_is_fixed=parallelism_is_fixed,
             source=source,
+            watermark_strategy=watermark_strategy,
         )
 
     # --- running
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Runs everything that ends in a sink, and waits for it. Raises `JobExecutionException` when the job fails."""
-        return self.execute_async(job_name).wait()
+        """Runs everything that ends in a sink, and waits for it. Raises `JobExecutionException` when the job fails.
+
+        >>> sink = env.from_collection(["a"]).print()
+        >>> result = env.execute("letters")
+        a
+        """
+        client = self.execute_async(job_name)
+        try:
+            result = wait_shown(client)
+        except BaseException as problem:
+            for listener in self._job_listeners:
+                listener.on_job_executed(None, problem)
+            raise
+        for listener in self._job_listeners:
+            listener.on_job_executed(result, None)
+        return result
 
     def execute_async(self, job_name: str | None = None) -> JobClient:
-        """Starts everything that ends in a sink and returns at once."""
-        plan = self.get_plan(job_name)
-        self._program.transformations.clear()
-        return submit(plan, Configuration(self._configuration), self._spark_session)
+        """Starts everything that ends in a sink and returns at once.
+
+        >>> sink = env.from_collection(["a"]).print()
+        >>> client = env.execute_async("letters")
+        >>> result = client.wait()
+        a
+        >>> client.status
+        <JobStatus.FINISHED: 6>
+        """
+        caches = self._program.caches
+        try:
+            self._check_not_empty()
+            caches.use_written()
+            pending = caches.add_sinks(self._program)
+            plan = self.get_plan(job_name)
+            self._program.transformations.clear()
+            client = submit(plan, Configuration(self._configuration), self._spark_session, self._clock)
+        except BaseException as problem:
+            for listener in self._job_listeners:
+                listener.on_job_submitted(None, problem)
+            raise
+        caches.job_started(client, pending)
+        for listener in self._job_listeners:
+            listener.on_job_submitted(client, None)
+        return client
+
+    def register_job_listener(self, job_listener: JobListener) -> None:
+        """Tells the listener of all jobs that start from now on.
+
+        >>> class Announce(JobListener):
+        ...     def on_job_submitted(self, job_client, throwable):
+        ...         print("submitted")
+        ...
+        ...     def on_job_executed(self, job_execution_result, throwable):
+        ...         print("ended")
+        >>> env.register_job_listener(Announce())
+        >>> sink = env.from_collection([1]).add_sink(lambda n: None)
+        >>> result = env.execute()
+        submitted
+        ended
+        """
+        check_instance("register_job_listener", "job_listener", job_listener, (JobListener,), "a JobListener")
+        self._job_listeners.append(job_listener)
+
+    def clear_job_listeners(self) -> None:
+        """Forgets all listeners."""
+        self._job_listeners.clear()
+
+    def close(self) -> None:
+        """Drops the records of cached streams. The environment can go on."""
+        self._program.caches.use_written()
+        self._program.caches.close()
 
     def get_plan(self, job_name: str | None = None) -> Plan:
-        """The plan of everything since the last `execute`, before the optimizer."""
-        if not self._program.transformations:
-            raise refuse(
-                "there is nothing to execute: make a stream (`env.from_collection(...)`, `env.from_source(...)`) "
-                "and give it a sink (`print()`, `sink_to(...)`)"
-            )
+        """The plan of everything since the last `execute`, before the optimizer.
+
+        >>> sink = env.from_collection([1]).print()
+        >>> [node.name for node in env.get_plan("numbers").nodes]
+        ['Collection Source', 'Print to Std. Out']
+        """
+        self._check_not_empty()
+        self._program.caches.use_written()
         return make_plan(
             self._program.transformations,
             job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME),
             parallelism=self.get_parallelism(),
             max_parallelism=self._configuration.get(options.MAX_PARALLELISM),
+            chaining=self.is_chaining_enabled(),
+            derive_uids=self._configuration.get(options.AUTO_GENERATE_UIDS),
         )
 
+    def _check_not_empty(self) -> None:
+        if not self._program.transformations:
+            raise refuse(
+                "there is nothing to execute: make a stream (`env.from_collection(...)`, `env.from_source(...)`) "
+                "and give it a sink (`print()`, `sink_to(...)`)"
+            )
+
     def get_execution_plan(self) -> str:
-        """The plan as it would run, as JSON text."""
+        """The plan as it would run, as JSON text.
+
+        >>> import json
+        >>> sink = env.from_collection([1]).print()
+        >>> json.loads(env.get_execution_plan())["job_name"]
+        'Penstock Job'
+        """
         return self.explain("json")
 
     def explain(self, form: str = "text") -> str:
-        """The plan as it would run: stages, chains, operators and exchanges, as text, json, mermaid or svg."""
-        if form not in _PLAN_FORMS:
-            raise refuse_argument("explain", "form", form, f"one of {', '.join(_PLAN_FORMS)}")
-        return _PLAN_FORMS[form](optimize(self.get_plan()))
+        """The plan as it would run: stages, chains, operators and exchanges, as text, json, mermaid or svg.
+
+        >>> sink = env.from_collection([1]).uid("numbers").print().uid("printed")
+        >>> print(env.explain())
+        job: Penstock Job
+        stage 0, parallelism 1
+          chain 0
+            [1] Source 'Collection Source' | collection of 1 values, bounded | type Long | ... | uid numbers
+              [2] Sink 'Print to Std. Out' | print, at least once, at-least-once | parallelism 1 of 128 | uid printed
+        <BLANKLINE>
+        """
+        if form not in PLAN_FORMS:
+            raise refuse_argument("explain", "form", form, f"one of {', '.join(PLAN_FORMS)}")
+        return PlanText(PLAN_FORMS[form](plan_to_run(self.get_plan(), self._configuration)))
+
+    def _repr_html_(self) -> str:
+        return environment_html(self, self._program.transformations)
 
     def __repr__(self) -> str:
         return f"<StreamExecutionEnvironment, parallelism {self.get_parallelism()}, {self._configuration!r}>"
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1

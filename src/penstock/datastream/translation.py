@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from penstock.common.errors import PlanError
+from penstock.datastream.arguments import refuse
 from penstock.datastream.transformation import Transformation
 from penstock.plan.builder import PlanBuilder
 from penstock.plan.nodes import Chaining
@@ -19,12 +21,18 @@ def make_plan(
     parallelism: int,
     max_parallelism: int | None,
     chaining: bool = True,
+    derive_uids: bool = True,
 ) -> Plan:
     """The plan of these operators and of everything that feeds them. The settings apply where an operator has none."""
     builder = PlanBuilder()
     ids: dict[Transformation, int] = {}
     groups: dict[Transformation, str] = {}
-    for transformation in _inputs_first(transformations):
+    for transformation in with_all_inputs(transformations):
+        if not derive_uids and transformation.uid is None:
+            raise refuse(
+                f"'{transformation.name}' has no uid, and pipeline.auto-generate-uids is off: call `uid(...)` on it",
+                transformation.call_site,
+            )
         groups[transformation] = _slot_sharing_group(transformation, groups)
         of_operator = transformation.max_parallelism or max_parallelism
         limits = {} if of_operator is None else {"max_parallelism": of_operator, "max_parallelism_is_given": True}
@@ -55,8 +63,10 @@ def make_plan(
     return builder.build(job_name)
 
 
-def _inputs_first(transformations: Iterable[Transformation]) -> Iterator[Transformation]:
+def with_all_inputs(transformations: Iterable[Transformation]) -> Iterator[Transformation]:
+    """The operators and everything that feeds them, inputs before those that read them."""
     seen: set[Transformation] = set()
+    entered: set[Transformation] = set()
     # A stack instead of recursion: a program may chain more operators than Python nests calls.
     for transformation in transformations:
         stack = [transformation]
@@ -72,11 +82,23 @@ def _inputs_first(transformations: Iterable[Transformation]) -> Iterator[Transfo
                 if upstream.transformation not in seen
             ]
             if missing:
+                entered.add(current)
+                for feeding in missing:
+                    if feeding in entered:
+                        raise _cycle(feeding, current)
                 stack += reversed(missing)
                 continue
             stack.pop()
             seen.add(current)
             yield current
+
+
+def _cycle(first: Transformation, last: Transformation) -> PlanError:
+    return refuse(
+        f"the program has a cycle: '{first.name}' reads, at the end, what it makes itself, by way of '{last.name}' "
+        f"({last.call_site}). Keep what comes back in state, or write it to a sink and read it again",
+        first.call_site,
+    )
 
 
 def _slot_sharing_group(transformation: Transformation, groups: dict[Transformation, str]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import cloudpickle
 import pytest
 
 from penstock.common import Row
+from penstock.common.slot_rows import rows_of_columns
 from penstock.datastream.aggregations import FieldAggregation, FieldReduceFunction
 
 
@@ -31,6 +34,9 @@ class Item:
         (Pair("a", 2), Pair("b", 5), 1, Pair("a", 7)),
         (Pair("a", 2), Pair("b", 5), "amount", Pair("a", 7)),
         (Item("a", 2), Item("b", 5), "amount", Item("a", 7)),
+        (("a", 2), ("b", 5), -1, ("a", 7)),
+        (*rows_of_columns(("name", "amount"), [["a", "b"], [2, 5]]), "amount", Row(name="a", amount=7)),
+        (*rows_of_columns(("name", "amount"), [["a"], [2]]), Row(name="b", amount=5), 1, Row(name="a", amount=7)),
         (Row("a", 2), Row("b", 5), 1, Row("a", 7)),
         (Row(name="a", amount=2), Row(name="b", amount=5), "amount", Row(name="a", amount=7)),
         ({"name": "a", "amount": 2}, {"name": "b", "amount": 5}, "amount", {"name": "a", "amount": 7}),
@@ -42,8 +48,15 @@ class Item:
 def test_a_sum_makes_a_new_record(first: Any, second: Any, field: Any, expected: Any) -> None:
     before = copy.deepcopy((first, second))
     result = FieldReduceFunction(FieldAggregation.SUM, field).reduce(first, second)
-    assert (type(result), result) == (type(expected), expected)
+    assert (type(result), result) == (type(first), expected)
     assert (first, second) == before
+
+
+def test_an_aggregation_that_has_worked_can_be_sent() -> None:
+    function = FieldReduceFunction(FieldAggregation.SUM, "v")
+    first, second = rows_of_columns(("k", "v"), [[1, 1], [2, 3]])
+    assert function.reduce(first, second).v == 5
+    assert pickle.loads(cloudpickle.dumps(function)).reduce(first, second).v == 5
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
-from penstock.common.errors import ArgumentError, PlanError, UnsupportedError
+from penstock.common.errors import ArgumentError, PlanError
 from penstock.datastream import OutputTag, StreamExecutionEnvironment
 from penstock.datastream.functions import (
     FilterFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
-    KeySelector,
     MapFunction,
     ProcessFunction,
 )
@@ -45,14 +44,6 @@ class Both(KeyedCoProcessFunction):
 class Double(MapFunction):
     def map(self, value: int) -> int:
         return 2 * value
-
-
-class Opened(KeySelector):
-    def open(self, runtime_context: Any) -> None:
-        self.ready = True
-
-    def get_key(self, value: Any) -> Any:
-        return value
 
 
 TAG = OutputTag("t", Types.STRING())
@@ -160,11 +151,6 @@ def test_one_tag_has_one_type(env: StreamExecutionEnvironment) -> None:
     main.get_side_output(TAG)
     with pytest.raises(PlanError, match="the tag 't' has the type String elsewhere"):
         main.get_side_output(OutputTag("t", Types.LONG()))
-
-
-def test_a_key_selector_that_needs_open_is_a_declared_gap(env: StreamExecutionEnvironment) -> None:
-    with pytest.raises(UnsupportedError, match=r"Opened\.open would not be called"):
-        env.from_sequence(1, 2).key_by(Opened())
 
 
 def test_a_program_without_a_sink_is_refused(env: StreamExecutionEnvironment) -> None:

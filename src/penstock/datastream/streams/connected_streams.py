@@ -15,6 +15,7 @@ from penstock.datastream.output_types import (
     TypeHint,
     output_type_of,
 )
+from penstock.expressions import Expression
 from penstock.functions import (
     BroadcastProcessFunction,
     CoFlatMapFunction,
@@ -30,7 +31,7 @@ from penstock.state.descriptors import MapStateDescriptor
 if TYPE_CHECKING:
     from penstock.datastream.streams.data_stream import DataStream
 
-KeyHint = Callable[[Any], Any] | KeySelector | str | int | Sequence[str | int]
+KeyHint = Callable[[Any], Any] | KeySelector | str | int | Expression | Sequence[str | int | Expression]
 
 
 class ConnectedStreams:
@@ -46,23 +47,71 @@ class ConnectedStreams:
         return self.stream1.is_keyed and self.stream2.is_keyed
 
     def key_by(self, key_selector1: KeyHint, key_selector2: KeyHint, key_type: TypeHint = None) -> ConnectedStreams:
-        """Partitions both streams by key, so that records with equal keys meet."""
+        """Partitions both streams by key, so that records with equal keys meet.
+
+        >>> names, ages = env.from_collection([("a", "Ann")]), env.from_collection([("a", 42)])
+        >>> names.connect(ages).key_by(0, 0).is_keyed
+        True
+        """
         return ConnectedStreams(
             self.stream1.key_by(key_selector1, key_type), self.stream2.key_by(key_selector2, key_type)
         )
 
     def map(self, func: CoMapFunction, output_type: TypeHint = None) -> DataStream:
-        """Turns each record of either stream into at most one other: None means none."""
+        """Turns each record of either stream into at most one other: None means none.
+
+        >>> class Both(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return f"number {value}"
+        ...
+        ...     def map2(self, value):
+        ...         return f"text {value}"
+        >>> both = env.from_collection([1]).connect(env.from_collection(["a"])).map(Both())
+        >>> sorted(both.execute_and_collect())
+        ['number 1', 'text a']
+        """
         check_instance("map", "func", func, (CoMapFunction,), "a CoMapFunction")
         return self._transform("Co-Map", func, output_type_of("map", func, output_type, CO_MAP))
 
     def flat_map(self, func: CoFlatMapFunction, output_type: TypeHint = None) -> DataStream:
-        """Turns each record of either stream into any number of others."""
+        """Turns each record of either stream into any number of others.
+
+        >>> class Both(CoFlatMapFunction):
+        ...     def flat_map1(self, value):
+        ...         return range(value)
+        ...
+        ...     def flat_map2(self, value):
+        ...         return map(int, value.split())
+        >>> both = env.from_collection([2]).connect(env.from_collection(["8 9"])).flat_map(Both())
+        >>> sorted(both.execute_and_collect())
+        [0, 1, 8, 9]
+        """
         check_instance("flat_map", "func", func, (CoFlatMapFunction,), "a CoFlatMapFunction")
         return self._transform("Co-Flat Map", func, output_type_of("flat_map", func, output_type, CO_FLAT_MAP))
 
     def process(self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeHint = None) -> DataStream:
-        """Hands each record to the function's method for its stream; on keyed streams with state and timers."""
+        """Hands each record to the function's method for its stream; on keyed streams with state and timers.
+
+        >>> class Match(KeyedCoProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.name = runtime_context.get_state(ValueStateDescriptor("name", Types.STRING()))
+        ...         self.age = runtime_context.get_state(ValueStateDescriptor("age", Types.LONG()))
+        ...
+        ...     def process_element1(self, value, ctx):
+        ...         self.name.update(value[1])
+        ...         return self.matched()
+        ...
+        ...     def process_element2(self, value, ctx):
+        ...         self.age.update(value[1])
+        ...         return self.matched()
+        ...
+        ...     def matched(self):
+        ...         if self.name.value() and self.age.value():
+        ...             yield self.name.value(), self.age.value()
+        >>> names, ages = env.from_collection([("a", "Ann")]), env.from_collection([("a", 42)])
+        >>> list(names.connect(ages).key_by(0, 0).process(Match()).execute_and_collect())
+        [('Ann', 42)]
+        """
         check_instance(
             "process",
             "func",
@@ -124,7 +173,20 @@ class BroadcastConnectedStream:
         func: BroadcastProcessFunction[Any, Any, Any] | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
         output_type: TypeHint = None,
     ) -> DataStream:
-        """Hands each record to the function's method for its stream."""
+        """Hands each record to the function's method for its stream.
+
+        >>> limits = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+        >>> class Limited(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         if value <= (ctx.get_broadcast_state(limits).get("most") or 10):
+        ...             yield value
+        ...
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(limits).put(*value)
+        >>> rules = env.from_collection([("most", 10)]).broadcast(limits)
+        >>> list(env.from_collection([7, 70]).connect(rules).process(Limited()).execute_and_collect())
+        [7]
+        """
         keyed = self.non_broadcast_stream.is_keyed
         expected = KeyedBroadcastProcessFunction if keyed else BroadcastProcessFunction
         check_instance(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
+from penstock.common.execution_config import ExecutionConfig
 from penstock.common.typeinfo import TypeInformation
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.function_sink import FunctionSink
 from penstock.connectors.print_sink import PrintSink
 from penstock.connectors.sink import Sink
 from penstock.datastream.arguments import (
     check_function,
     check_instance,
-    check_max_parallelism,
+    check_not_a_class,
     check_text,
+    check_watermark_strategy,
     describe,
     refuse,
     refuse_argument,
 )
+from penstock.datastream.display import stream_html
+from penstock.datastream.expression_arguments import MapHint, filter_by, is_expression, map_by, select_from
 from penstock.datastream.keys import hash_exchange, key_selector_of, partitioner_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
@@ -29,44 +34,57 @@ from penstock.datastream.output_types import (
     output_type_of,
     united_type,
 )
+from penstock.datastream.projection import projection_of
 from penstock.datastream.streams.closeable_iterator import CloseableIterator
 from penstock.datastream.streams.collecting import collect
 from penstock.datastream.streams.connected_streams import (
     BroadcastConnectedStream,
     BroadcastStream,
     ConnectedStreams,
+    KeyHint,
 )
 from penstock.datastream.streams.data_stream_sink import DataStreamSink
-from penstock.datastream.streams.operator_settings import OperatorSettings
+from penstock.datastream.streams.joining import JoiningStream
+from penstock.datastream.streams.operator_settings import StreamSettings
+from penstock.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
 from penstock.datastream.transformation import Transformation, Upstream
+from penstock.expressions import Expression
 from penstock.functions import (
     FilterFunction,
     FlatMapFunction,
+    Function,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
     Partitioner,
     ProcessFunction,
+    SinkFunction,
 )
 from penstock.functions.output_tag import OutputTag
 from penstock.plan.nodes import (
     FORWARD,
-    Chaining,
     Exchange,
     ExchangeKind,
     RecordFunctionKind,
     StatelessNode,
+    TimestampsAndWatermarksNode,
 )
 from penstock.state.descriptors import MapStateDescriptor
+from penstock.windows import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
 
 if TYPE_CHECKING:
     from penstock.datastream.program import Program
     from penstock.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from penstock.datastream.streams.cached_stream import CachedDataStream
     from penstock.datastream.streams.keyed_stream import KeyedStream
 
 
-class DataStream(OperatorSettings):
-    """Records of one type, and what can be done with them. Nothing runs before `env.execute()`."""
+class DataStream(JoiningStream, StreamSettings):
+    """Records of one type, and what can be done with them. Nothing runs before `env.execute()`.
+
+    >>> env.from_sequence(1, 6).filter(lambda n: n % 2).name("odd").rebalance().map(lambda n: n * n)
+    <DataStream of PickledByteArrayTypeInfo from 'Map'>
+    """
 
     is_keyed = False
 
@@ -93,21 +111,6 @@ class DataStream(OperatorSettings):
             )
         return upstream.transformation
 
-    def get_name(self) -> str:
-        """The name of the operator behind the stream."""
-        return self.operator("get_name").name
-
-    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
-        """Sets the number of key groups: the upper bound of any later parallelism of the operator."""
-        operator = self.operator("set_max_parallelism")
-        operator.max_parallelism = check_max_parallelism("set_max_parallelism", max_parallelism)
-        return self
-
-    def start_new_chain(self) -> DataStream:
-        """Lets the operator start a chain, instead of joining that of its input."""
-        self.operator("start_new_chain").chaining = Chaining.HEAD
-        return self
-
     def get_type(self) -> TypeInformation:
         """The type of the records."""
         return united_type("get_type", self.upstreams).type_info
@@ -116,33 +119,59 @@ class DataStream(OperatorSettings):
         """The environment that the stream belongs to."""
         return self.program.environment
 
+    def get_execution_config(self) -> ExecutionConfig:
+        """The settings of that environment."""
+        return self.program.environment.get_config()
+
     def __repr__(self) -> str:
         made_by = " and ".join(repr(upstream.transformation.name) for upstream in self.upstreams)
         return f"<{type(self).__name__} of {self.get_type()!r} from {made_by}>"
 
+    def _repr_html_(self) -> str:
+        return stream_html(self)
+
     # --- one record at a time
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeHint = None) -> DataStream:
+    def map(self, func: MapHint, output_type: TypeHint = None) -> DataStream:
         """Turns each record into exactly one other.
 
-        The type of the results is `output_type`, or what the function's annotations say, or any Python object.
+        The type of the results is `output_type`, or what annotations or the expression say, or any Python object.
+
+        >>> list(env.from_collection([1, 2]).map(lambda n: n / 2, Types.DOUBLE()).execute_and_collect())
+        [0.5, 1.0]
         """
-        check_function("map", func, MapFunction, "a function of one record or a MapFunction")
+        if is_expression(func):
+            return map_by(self, "map", func, output_type)
+        check_function("map", func, MapFunction, "a function of one record or a MapFunction, or an expression")
         return self._stateless("Map", RecordFunctionKind.MAP, func, output_type_of("map", func, output_type, MAP))
 
     def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeHint = None) -> DataStream:
-        """Turns each record into any number of others: what the function returns is iterated over."""
+        """Turns each record into any number of others: what the function returns is iterated over.
+
+        >>> list(env.from_collection(["to be", "or not"]).flat_map(str.split).execute_and_collect())
+        ['to', 'be', 'or', 'not']
+        """
         check_function("flat_map", func, FlatMapFunction, "a function of one record or a FlatMapFunction")
         resolved = output_type_of("flat_map", func, output_type, FLAT_MAP)
         return self._stateless("FlatMap", RecordFunctionKind.FLAT_MAP, func, resolved)
 
-    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
-        """Keeps the records for which the function returns True."""
-        check_function("filter", func, FilterFunction, "a function of one record or a FilterFunction")
+    def filter(self, func: Callable[[Any], bool] | FilterFunction | Expression) -> DataStream:
+        """Keeps the records for which the function returns True, or an expression is true.
+
+        >>> list(env.from_sequence(1, 6).filter(lambda n: n % 2 == 0).execute_and_collect())
+        [2, 4, 6]
+        """
+        if isinstance(func, Expression):
+            return filter_by(self, func)
+        check_function("filter", func, FilterFunction, "a function of one record or a FilterFunction, or an expression")
         return self._stateless("Filter", RecordFunctionKind.FILTER, func, united_type("filter", self.upstreams))
 
     def process(self, func: ProcessFunction | Callable[[Any, Any], Any], output_type: TypeHint = None) -> DataStream:
-        """Hands each record to a `ProcessFunction`, which may emit any number of records and side outputs."""
+        """Hands each record to a `ProcessFunction`, which may emit any number of records and side outputs.
+
+        >>> list(env.from_collection([3, 0, 2]).process(lambda n, ctx: range(n)).execute_and_collect())
+        [0, 1, 2, 0, 1]
+        """
         if isinstance(func, KeyedProcessFunction):
             raise refuse_argument(
                 "process", "func", func, "a ProcessFunction; for a KeyedProcessFunction call `key_by(...)` first"
@@ -163,8 +192,52 @@ class DataStream(OperatorSettings):
             function_kind=kind,
         )
 
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Gives the records new timestamps and makes watermarks of them; better done by the source where it can."""
+        check_watermark_strategy("assign_timestamps_and_watermarks", watermark_strategy)
+        record_type, is_declared = united_type("assign_timestamps_and_watermarks", self.upstreams)
+        return self.program.transform(
+            TimestampsAndWatermarksNode,
+            "Timestamps/Watermarks",
+            (self.upstreams,),
+            record_type,
+            type_is_declared=is_declared,
+            watermark_strategy=watermark_strategy,
+        )
+
+    def project(self, *field_indexes: int | str) -> DataStream:
+        """Keeps some fields of tuples or rows, in the order given: by number from 0, or by name.
+
+        >>> list(env.from_collection([("visa", 17, 2.5)]).project(2, 0).execute_and_collect())
+        [(2.5, 'visa')]
+        """
+        projection, output_type = projection_of(self.get_type(), field_indexes)
+        return self._stateless("Projection", RecordFunctionKind.MAP, projection, ResolvedType(output_type, True))
+
+    def cache(self) -> CachedDataStream:
+        """Keeps the records that the next job makes of this stream; later jobs of the environment read those.
+
+        The stream must end. `env.close()` drops the records.
+        """
+        return self.program.cached_stream(self)
+
+    def select(self, *fields: Expression | str, **named: Any) -> DataStream:
+        """Rows of some fields and of values computed from them, named by alias or by keyword.
+
+        >>> from penstock.expressions import col
+        >>> list(env.from_collection([("visa", 2.5)]).select("f0", gross=col("f1") * 2).execute_and_collect())
+        [Row(f0='visa', gross=5.0)]
+        """
+        return select_from(self, fields, named)
+
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """The records that the operator emits under this tag."""
+        """The records that the operator emits under this tag.
+
+        >>> odd = OutputTag("odd", Types.LONG())
+        >>> numbers = env.from_collection([1, 2, 3]).process(lambda n, ctx: [(odd, n) if n % 2 else n])
+        >>> list(numbers.get_side_output(odd).execute_and_collect())
+        [1, 3]
+        """
         check_instance("get_side_output", "output_tag", output_tag, (OutputTag,), "an OutputTag")
         operator = self.operator("get_side_output")
         if not operator.emits_side_outputs:
@@ -178,10 +251,38 @@ class DataStream(OperatorSettings):
             raise refuse(f"get_side_output: the tag '{tag}' has the type {known!r} elsewhere, and {tag_type!r} here")
         return self.program.data_stream((Upstream(operator, tag),))
 
+    # --- windows
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Refused: windows of keys need keys."""
+        raise refuse(
+            f"window: the stream has no keys, and {window_assigner!r} cuts the records of each key into windows; call "
+            "`key_by(...)` first, or `window_all(...)` for windows of all records"
+        )
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Refused: windows of keys need keys."""
+        raise refuse(
+            "count_window: the stream has no keys; call `key_by(...)` first, or `count_window_all(...)` for windows "
+            "of all records"
+        )
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Cuts the whole stream into windows, in one subtask."""
+        return AllWindowedStream("window_all", self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Windows of `size` records of the whole stream, of which one begins every `slide` records."""
+        return AllWindowedStream("count_window_all", self, count_windows(size, slide))
+
     # --- several streams
 
     def union(self, *streams: DataStream) -> DataStream:
-        """One stream of the records of several. The order between them is not defined."""
+        """One stream of the records of several. The order between them is not defined.
+
+        >>> sorted(env.from_collection([1, 3]).union(env.from_collection([2])).execute_and_collect())
+        [1, 2, 3]
+        """
         for stream in streams:
             self._check_other("union", stream)
         upstreams = (*self.upstreams, *(upstream for stream in streams for upstream in stream.upstreams))
@@ -213,12 +314,13 @@ class DataStream(OperatorSettings):
 
     # --- partitioning
 
-    def key_by(
-        self,
-        key_selector: Callable[[Any], Any] | KeySelector | str | int | Sequence[str | int],
-        key_type: TypeHint = None,
-    ) -> KeyedStream:
-        """Partitions by key: by a function of the record, a field (`"card"`), or several (`["country", "card"]`)."""
+    def key_by(self, key_selector: KeyHint, key_type: TypeHint = None) -> KeyedStream:
+        """Partitions by key: a function, an expression, a field (`"card"`), or several (`["country", "card"]`).
+
+        >>> cards = env.from_collection([("visa", 2), ("amex", 5), ("visa", 3)])
+        >>> list(cards.key_by(0).sum(1).execute_and_collect())
+        [('visa', 2), ('amex', 5), ('visa', 5)]
+        """
         return self.program.keyed_stream(self, hash_exchange("key_by", key_selector, key_type, self.get_type()))
 
     def rebalance(self) -> DataStream:
@@ -275,7 +377,12 @@ class DataStream(OperatorSettings):
         partitioner: Callable[[Any, int], int] | Partitioner,
         key_selector: Callable[[Any], Any] | KeySelector | str | int,
     ) -> DataStream:
-        """Sends each record to the subtask that `partitioner(key, number of subtasks)` names."""
+        """Sends each record to the subtask that `partitioner(key, number of subtasks)` names.
+
+        >>> cards = env.from_collection([("visa", 2), ("amex", 5)])
+        >>> list(cards.partition_custom(lambda key, subtasks: key % subtasks, 1).map(len).execute_and_collect())
+        [2, 2]
+        """
         return self._partitioned(
             Exchange(
                 ExchangeKind.CUSTOM,
@@ -296,16 +403,31 @@ class DataStream(OperatorSettings):
         check_instance("sink_to", "sink", sink, (Sink,), "a sink; for a function use `add_sink`")
         return self.program.sink(sink, "Sink", self.upstreams, self.get_type())
 
-    def add_sink(self, sink_func: Callable[[Any], object] | Sink) -> DataStreamSink:
-        """Calls a function with every record: at least once per record when the job is restarted."""
+    def add_sink(self, sink_func: SinkFunction | Callable[[Any], object] | Sink) -> DataStreamSink:
+        """Calls a function, or `invoke` of a `SinkFunction`, with every record: at least once after failures.
+
+        >>> sink = env.from_collection([1, 2]).add_sink(lambda n: print("got", n))
+        >>> done = env.execute()
+        got 1
+        got 2
+        """
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
-        if sink_func is None or not callable(sink_func):
-            raise refuse_argument("add_sink", "sink_func", sink_func, "a function of one record")
+        if isinstance(sink_func, SinkFunction):
+            return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())
+        check_not_a_class("add_sink", "sink_func", sink_func, (Sink, SinkFunction))
+        if sink_func is None or isinstance(sink_func, Function) or not callable(sink_func):
+            raise refuse_argument("add_sink", "sink_func", sink_func, "a SinkFunction or a function of one record")
         return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Prints every record, with the identifier before it."""
+        """Prints every record, with the identifier before it.
+
+        >>> sink = env.from_collection(["a", "b"]).print("letters")
+        >>> done = env.execute()
+        letters> a
+        letters> b
+        """
         if sink_identifier is not None:
             check_text("print", "sink_identifier", sink_identifier)
         record_type, is_declared = united_type("print", self.upstreams)
@@ -321,11 +443,23 @@ class DataStream(OperatorSettings):
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator | list[Any]:
-        """Runs the job and iterates over the records of this stream; with a limit, a list of that many at most."""
-        if limit is not None and limit < 1:
+        """Runs the job and iterates over the records of this stream; with a limit, a list of that many at most.
+
+        >>> with env.from_sequence(1, 3).execute_and_collect("numbers") as numbers:
+        ...     print(sum(numbers))
+        6
+        >>> env.from_sequence(1, 1_000).execute_and_collect(limit=2)
+        [1, 2]
+        """
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise refuse(f"execute_and_collect: `limit` is {describe(limit)}; expected a number from 1")
         records = collect(self, job_execution_name)
         if limit is None:
             return records
         with records:
             return [record for _, record in zip(range(limit), records, strict=False)]
+
+
+def count_windows(size: int, slide: int) -> WindowAssigner[Any, Any]:
+    """Windows of a number of records; those without a slide do not overlap."""
+    return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.datastream.adapters import (
     KeyedFilterAdapter,
     KeyedFlatMapAdapter,
     KeyedFunctionAdapter,
     KeyedMapAdapter,
-    KeyedReduceAdapter,
 )
 from penstock.datastream.aggregations import FieldAggregation, FieldReduceFunction
 from penstock.datastream.arguments import check_function, refuse
+from penstock.datastream.expression_arguments import MapHint, is_expression
 from penstock.datastream.keys import field_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
@@ -25,18 +25,21 @@ from penstock.datastream.output_types import (
     output_type_of,
     united_type,
 )
-from penstock.datastream.streams.data_stream import DataStream
+from penstock.datastream.streams.connected_streams import KeyHint
+from penstock.datastream.streams.data_stream import DataStream, count_windows
+from penstock.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
 from penstock.datastream.transformation import Transformation
+from penstock.expressions import Expression
 from penstock.functions import (
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
-    KeySelector,
     MapFunction,
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.plan.nodes import Exchange, KeyedProcessNode
+from penstock.plan.nodes import Exchange, KeyedProcessNode, ReduceNode
+from penstock.windows import WindowAssigner
 
 if TYPE_CHECKING:
     from penstock.datastream.program import Program
@@ -70,18 +73,41 @@ class KeyedStream(DataStream):
             "Call it before `key_by`, or after the keyed operator"
         )
 
-    def key_by(
-        self,
-        key_selector: Callable[[Any], Any] | KeySelector | str | int | Sequence[str | int],
-        key_type: TypeHint = None,
-    ) -> KeyedStream:
-        """Partitions the same records by another key."""
+    def key_by(self, key_selector: KeyHint, key_type: TypeHint = None) -> KeyedStream:
+        """Partitions the same records by another key.
+
+        >>> env.from_collection([("visa", 2)]).key_by(0).key_by(1)
+        <KeyedStream of TupleTypeInfo(String, Long) from 'Collection Source'>
+        """
         return self._origin.key_by(key_selector, key_type)
+
+    def project(self, *field_indexes: int | str) -> DataStream:
+        """Keeps some fields; the result is not keyed.
+
+        >>> list(env.from_collection([("a", 2)]).key_by(0).project(1).execute_and_collect())
+        [(2,)]
+        """
+        return self._origin.project(*field_indexes)
+
+    def cache(self) -> NoReturn:
+        """Refused: cache the stream before `key_by`."""
+        raise refuse("cache: a stream cannot be cached with its keys; call `cache()` before `key_by`")
 
     def process(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, func: KeyedProcessFunction | Callable[[Any, Any], Any], output_type: TypeHint = None
     ) -> DataStream:
-        """Hands each record to a `KeyedProcessFunction`, with the state and the timers of the record's key."""
+        """Hands each record to a `KeyedProcessFunction`, with the state and the timers of the record's key.
+
+        >>> class Count(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        ...
+        ...     def process_element(self, value, ctx):
+        ...         self.count.update((self.count.value() or 0) + 1)
+        ...         yield ctx.get_current_key(), self.count.value()
+        >>> list(env.from_collection(["a", "b", "a"]).key_by(lambda s: s).process(Count()).execute_and_collect())
+        [('a', 1), ('b', 1), ('a', 2)]
+        """
         if isinstance(func, ProcessFunction):
             raise refuse(
                 f"process: {type(func).__name__} is a ProcessFunction; a keyed stream takes a KeyedProcessFunction"
@@ -91,46 +117,133 @@ class KeyedStream(DataStream):
         )
         return self._keyed("KEYED PROCESS", func, output_type_of("process", func, output_type, PROCESS))
 
-    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeHint = None) -> DataStream:
-        """Turns each record into exactly one other; a `MapFunction` may use state of the record's key."""
-        check_function("map", func, MapFunction, "a function of one record or a MapFunction")
+    def map(self, func: MapHint, output_type: TypeHint = None) -> DataStream:
+        """Turns each record into exactly one other; a `MapFunction` may use state of the record's key.
+
+        >>> class Numbered(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
+        ...
+        ...     def map(self, value):
+        ...         self.seen.update((self.seen.value() or 0) + 1)
+        ...         return f"{value}{self.seen.value()}"
+        >>> list(env.from_collection(["a", "b", "a"]).key_by(lambda s: s).map(Numbered()).execute_and_collect())
+        ['a1', 'b1', 'a2']
+        """
+        if is_expression(func):
+            return super().map(func, output_type)
+        check_function("map", func, MapFunction, "a function of one record or a MapFunction, or an expression")
         return self._keyed("Map", KeyedMapAdapter(func), output_type_of("map", func, output_type, MAP))
 
     def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeHint = None) -> DataStream:
-        """Turns each record into any number of others; a `FlatMapFunction` may use state of the record's key."""
+        """Turns each record into any number of others; a `FlatMapFunction` may use state of the record's key.
+
+        >>> list(env.from_collection(["a b", "c"]).key_by(len).flat_map(str.split).execute_and_collect())
+        ['a', 'b', 'c']
+        """
         check_function("flat_map", func, FlatMapFunction, "a function of one record or a FlatMapFunction")
         resolved = output_type_of("flat_map", func, output_type, FLAT_MAP)
         return self._keyed("FlatMap", KeyedFlatMapAdapter(func), resolved)
 
-    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
-        """Keeps records; a `FilterFunction` may use state of the record's key."""
-        check_function("filter", func, FilterFunction, "a function of one record or a FilterFunction")
+    def filter(self, func: Callable[[Any], bool] | FilterFunction | Expression) -> DataStream:
+        """Keeps records; a `FilterFunction` may use state of the record's key.
+
+        >>> class First(FilterFunction):
+        ...     def open(self, runtime_context):
+        ...         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
+        ...
+        ...     def filter(self, value):
+        ...         is_first = not self.seen.value()
+        ...         self.seen.update(True)
+        ...         return is_first
+        >>> list(env.from_collection(["a", "b", "a"]).key_by(lambda s: s).filter(First()).execute_and_collect())
+        ['a', 'b']
+        """
+        if isinstance(func, Expression):
+            return super().filter(func)
+        check_function("filter", func, FilterFunction, "a function of one record or a FilterFunction, or an expression")
         return self._keyed("Filter", KeyedFilterAdapter(func), united_type("filter", self.upstreams))
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combines the records of each key and emits the combination so far after every record."""
+        """Combines the records of each key and emits the combination so far after every record.
+
+        In batch execution only the combination of all records of a key is emitted. The same is true of `sum`, `min`,
+        `max`, `min_by` and `max_by`.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).reduce(lambda a, b: (a[0], a[1] * b[1])).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 6)]
+        """
         check_function("reduce", func, ReduceFunction, "a function of two records or a ReduceFunction")
         resolved = united_type("reduce", self.upstreams)
-        return self._keyed("Reduce", KeyedReduceAdapter(func, resolved.type_info), resolved)
+        return self.program.transform(
+            ReduceNode,
+            "Reduce",
+            (self.upstreams,),
+            resolved.type_info,
+            type_is_declared=resolved.is_declared,
+            function=func,
+        )
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Cuts the records of each key into windows."""
+        return WindowedStream("window", self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Windows of `size` records of a key, of which one begins every `slide` records; 0: end to end."""
+        return WindowedStream("count_window", self, count_windows(size, slide))
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Cuts the whole stream into windows, whatever the keys."""
+        return self._origin.window_all(window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Windows of so many records of the whole stream, whatever the keys."""
+        return self._origin.count_window_all(size, slide)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """The sum of a field so far, per key; other fields are those of the key's first record."""
+        """The sum of a field so far, per key; other fields are those of the key's first record.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).sum(1).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 5)]
+        """
         return self._aggregate("sum", FieldAggregation.SUM, position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
-        """The least value of a field so far, per key; other fields are those of the key's first record."""
+        """The least value of a field so far, per key; other fields are those of the key's first record.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).min(1).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 2)]
+        """
         return self._aggregate("min", FieldAggregation.MIN, position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
-        """The greatest value of a field so far, per key; other fields are those of the key's first record."""
+        """The greatest value of a field so far, per key; other fields are those of the key's first record.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).max(1).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 3)]
+        """
         return self._aggregate("max", FieldAggregation.MAX, position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """The record with the least value of a field so far, per key; the first of equals."""
+        """The record with the least value of a field so far, per key; the first of equals.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).min_by(1).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 2)]
+        """
         return self._aggregate("min_by", FieldAggregation.MIN_BY, position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
-        """The record with the greatest value of a field so far, per key; the first of equals."""
+        """The record with the greatest value of a field so far, per key; the first of equals.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
+        >>> list(pairs.key_by(0).max_by(1).execute_and_collect())
+        [('a', 2), ('b', 7), ('a', 3)]
+        """
         return self._aggregate("max_by", FieldAggregation.MAX_BY, position_to_max_by)
 
     def _aggregate(self, method: str, aggregation: FieldAggregation, position: int | str) -> DataStream:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Self
 
-from penstock.datastream.arguments import check_parallelism, check_text, refuse
+from penstock.datastream.arguments import check_max_parallelism, check_parallelism, check_text, refuse, refuse_argument
+from penstock.datastream.slot_sharing_group import SlotSharingGroup
 from penstock.datastream.transformation import Transformation
 from penstock.plan.nodes import Chaining
 
+_UID_HASH = re.compile("[0-9a-f]{32}", re.IGNORECASE)
+
 
 class OperatorSettings:
-    """What can be set on an operator after it was made. Every method returns the object itself."""
+    """What can be set on an operator after it was made. Every method returns the object itself.
+
+    >>> numbers = env.from_sequence(1, 9).name("numbers").uid("numbers").set_parallelism(3)
+    >>> numbers.map(str).set_description("as text").disable_chaining().get_name()
+    'Map'
+    """
 
     def operator(self, method: str) -> Transformation:
         """The operator that `method` is to change; raises when the object stands for none."""
@@ -24,6 +33,13 @@ class OperatorSettings:
     def uid(self, uid: str) -> Self:
         """Sets the id that ties the operator to its state; it must be unique in the job and stay the same."""
         self.operator("uid").uid = check_text("uid", "uid", uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Sets the id by its hash, as logs show it: 32 hexadecimal digits. It takes the place of `uid`."""
+        if not isinstance(uid_hash, str) or not _UID_HASH.fullmatch(uid_hash):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise refuse_argument("set_uid_hash", "uid_hash", uid_hash, "32 hexadecimal digits")
+        self.operator("set_uid_hash").uid = uid_hash
         return self
 
     def set_parallelism(self, parallelism: int) -> Self:
@@ -45,8 +61,45 @@ class OperatorSettings:
         self.operator("disable_chaining").chaining = Chaining.NEVER
         return self
 
-    def slot_sharing_group(self, slot_sharing_group: str) -> Self:
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
         """Sets the slot sharing group; without it an operator takes the one that all its inputs have."""
         operator = self.operator("slot_sharing_group")
+        if isinstance(slot_sharing_group, SlotSharingGroup):
+            slot_sharing_group.refuse_resources()
+            slot_sharing_group = slot_sharing_group.get_name()
         operator.slot_sharing_group = check_text("slot_sharing_group", "slot_sharing_group", slot_sharing_group)
+        return self
+
+
+class StreamSettings(OperatorSettings):
+    """What can be set on the operator behind a stream, beside what a sink has too."""
+
+    def get_name(self) -> str:
+        """The name of the operator behind the stream."""
+        return self.operator("get_name").name
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Sets the number of key groups: the upper bound of any later parallelism of the operator."""
+        operator = self.operator("set_max_parallelism")
+        operator.max_parallelism = check_max_parallelism("set_max_parallelism", max_parallelism)
+        return self
+
+    def start_new_chain(self) -> Self:
+        """Lets the operator start a chain, instead of joining that of its input."""
+        self.operator("start_new_chain").chaining = Chaining.HEAD
+        return self
+
+    def force_non_parallel(self) -> Self:
+        """Lets the operator run as one subtask, whatever parallelism is set later."""
+        operator = self.operator("force_non_parallel")
+        if operator.parallelism not in (None, 1):
+            raise refuse(f"force_non_parallel: '{operator.name}' has parallelism {operator.parallelism}")
+        operator.parallelism_is_fixed = True
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """Without effect: records travel with their epoch, however many they are."""
+        self.operator("set_buffer_timeout")
+        if isinstance(timeout_millis, bool) or not isinstance(timeout_millis, int) or timeout_millis < -1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise refuse_argument("set_buffer_timeout", "timeout_millis", timeout_millis, "milliseconds, 0 or -1")
         return self

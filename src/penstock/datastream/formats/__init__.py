@@ -1,0 +1,1 @@
+"""The forms of messages, under PyFlink's module paths."""

@@ -1,0 +1,7 @@
+"""Rows as JSON, under PyFlink's module path."""
+
+from __future__ import annotations
+
+from penstock.connectors.json.rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
+
+__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
