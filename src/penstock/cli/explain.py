@@ -1,0 +1,60 @@
+"""`penstock explain`: the plan of a program that does not run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from penstock.cli.program import FAILED, collect_options, program_options, run_program
+from penstock.execution.job_client import JobClient
+from penstock.execution.job_watchers import watching
+from penstock.plan.forms import PLAN_FORMS
+from penstock.plan.plan import Plan
+
+
+@click.command()
+@program_options
+@click.option("--form", type=click.Choice(list(PLAN_FORMS)), default="text", show_default=True)
+def explain(
+    file: Path,
+    arguments: tuple[str, ...],
+    master: str | None,
+    engine: str | None,
+    checkpoint: str | None,
+    given: tuple[str, ...],
+    form: str,
+) -> None:
+    """Show the plan of the program FILE: stages, chains, operators and exchanges.
+
+    The program runs up to its first execute(), and ends there: no job is started.
+    """
+    configuration = collect_options(master, engine, checkpoint, given)
+    watcher = _FirstPlan()
+    try:
+        with watching(watcher):
+            code = run_program(file, arguments, configuration)
+    except _PlanReached:
+        code = 0
+    if watcher.plan is None:
+        if code == 0:
+            click.echo(f"{file} ended without execute(): it has no job to explain", err=True)
+        sys.exit(code or FAILED)
+    click.echo(PLAN_FORMS[form](watcher.plan), nl=False)
+
+
+class _PlanReached(BaseException):
+    """Ends the program where its job would start; no `except Exception` of the program stops it."""
+
+
+class _FirstPlan:
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+
+    def planned(self, plan: Plan) -> None:
+        self.plan = plan
+        raise _PlanReached
+
+    def started(self, client: JobClient) -> None:
+        pass

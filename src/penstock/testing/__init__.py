@@ -1,0 +1,25 @@
+"""The test kit: drives pipelines by hand, scripts their input and tries other schedules, without Spark."""
+
+from penstock.testing.fuzz_case import FuzzCase
+from penstock.testing.fuzzer import fuzz
+from penstock.testing.harness import Harness, HarnessSnapshot, harness
+from penstock.testing.script import fail, pause, record, watermark
+from penstock.testing.scripted_source import ScriptedSource
+from penstock.testing.stream_equality import assert_stream_equal
+from penstock.testing.virtual_clock import VirtualClock, local_environment
+
+__all__ = [
+    "FuzzCase",
+    "Harness",
+    "HarnessSnapshot",
+    "ScriptedSource",
+    "VirtualClock",
+    "assert_stream_equal",
+    "fail",
+    "fuzz",
+    "harness",
+    "local_environment",
+    "pause",
+    "record",
+    "watermark",
+]
