@@ -49,7 +49,7 @@ bench: setup setup-services ## measure, and write docs/benchmarks.md; BENCH_ARGS
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 docs: setup ## write the generated pages, and run every example of the documentation
-	$(BIN)/python tools/write_options_page.py
+	$(BIN)/python tools/make_reference.py
 	$(PYTEST) tests/docs
 
 clean: ## remove caches and what builds leave; .venv and .cache stay

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PENSTOCK = "Penstock"
+PROCESS_FUNCTION = "Penstock, one process function"
 
 
 @dataclass(frozen=True)
@@ -105,4 +106,71 @@ STATELESS = Benchmark(
     goals=(Goal("hand-written mapInArrow loop", 0.7), Goal("bytewax, 2 processes", 1.0)),
 )
 
-THROUGHPUT: tuple[Benchmark, ...] = (KEYED_SUM, KEYED_SUM_MANY_KEYS, KEYED_SUM_KAFKA, STATELESS)
+ROLLING_SUM = Benchmark(
+    name="rolling_sum",
+    title="`sum` and `reduce` against the same as a process function: JSON files, 10,000 keys",
+    answer="keyed_sum",
+    contenders=(
+        Contender(PENSTOCK, "rolling_sum/penstock_sum_of_field.py"),
+        Contender("Penstock, reduce with a lambda", "rolling_sum/penstock_reduce.py"),
+        Contender(PROCESS_FUNCTION, "keyed_sum/penstock_sum.py"),
+    ),
+    goals=(Goal(PROCESS_FUNCTION, 1.2),),
+    records=8_000_000,
+)
+
+TWO_KEYED = Benchmark(
+    name="two_keyed",
+    title="Two keyed operators in a row: JSON files, 10,000 keys",
+    answer="keyed_sum",
+    contenders=(
+        Contender(PENSTOCK, "two_keyed/penstock_two_keyed.py"),
+        Contender(PROCESS_FUNCTION, "keyed_sum/penstock_sum.py"),
+    ),
+    goals=(Goal(PROCESS_FUNCTION, 0.45),),
+    records=8_000_000,
+)
+
+UNION = Benchmark(
+    name="union",
+    title="Running sum per key over a union of three sources: JSON files, 10,000 keys",
+    answer="keyed_sum",
+    contenders=(
+        Contender(PENSTOCK, "union/penstock_union.py"),
+        Contender(PROCESS_FUNCTION, "keyed_sum/penstock_sum.py"),
+    ),
+    records=8_000_000,
+)
+
+BROADCAST = Benchmark(
+    name="broadcast",
+    title="Map and filter by rules in broadcast state: JSON files",
+    answer="stateless",
+    contenders=(
+        Contender(PENSTOCK, "broadcast/penstock_broadcast.py"),
+        Contender("Penstock, map and filter without rules", "stateless/penstock_map.py"),
+    ),
+    records=8_000_000,
+)
+
+ASYNC_CALLS = Benchmark(
+    name="async_calls",
+    title="A call of 10 ms for every record, 100 at a time in each of two subtasks",
+    answer="stateless",
+    contenders=(Contender(PENSTOCK, "async_calls/penstock_calls.py"),),
+    records=200_000,
+    records_per_file=25_000,
+    minimum_rate=5_000,
+)
+
+THROUGHPUT: tuple[Benchmark, ...] = (
+    KEYED_SUM,
+    KEYED_SUM_MANY_KEYS,
+    KEYED_SUM_KAFKA,
+    STATELESS,
+    ROLLING_SUM,
+    TWO_KEYED,
+    UNION,
+    BROADCAST,
+    ASYNC_CALLS,
+)

@@ -1,4 +1,4 @@
-"""Card payments as they come: keyed state per card, exactly-once result files, a live table.
+"""Card payments as they come: keyed state per card, event-time windows per region, exactly-once files, a live table.
 
 python examples/payments_demo.py                  runs for a minute
 python examples/payments_demo.py --resume DIR     goes on after Ctrl-C, the end, or kill -9
@@ -14,25 +14,43 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from rich.columns import Columns
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from penstock.common import Configuration, JobExecutionException, JobStatus, Types
+from penstock.common import Configuration, JobExecutionException, JobStatus, Types, WatermarkStrategy
 from penstock.common.type_inference import infer_type
-from penstock.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from penstock.datastream import (
+    AggregateFunction,
+    DataStream,
+    KeyedProcessFunction,
+    OutputTag,
+    ProcessWindowFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from penstock.datastream.connectors.datagen import DataGeneratorSource
 from penstock.datastream.connectors.file_system import FileSink
 from penstock.datastream.state import ValueStateDescriptor
+from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.execution.job_client import JobClient
+from penstock.execution.progress_view import JobProgressView
+
+Record = TypeVar("Record")
 
 CARDS = 500
+REGIONS = ("north", "east", "south", "west")
+WINDOW_MS = 10_000
+OUT_OF_ORDER_MS = 2_000
+PAYMENTS_PER_MS = 2
+LATE_MS = 30_000
 SUSPICIOUS_FACTOR = 8
 SUSPICIOUS_AFTER = 5
 
@@ -40,6 +58,18 @@ SUSPICIOUS_AFTER = 5
 class Payment(NamedTuple):
     number: int
     card: str
+    cents: int
+    region: str
+    time: int
+    """When it was made, in ms. Payments arrive a little out of order, and a few come half a minute late."""
+
+
+class RegionTotal(NamedTuple):
+    """What was paid in a region in one window of time."""
+
+    region: str
+    start: int
+    count: int
     cents: int
 
 
@@ -60,7 +90,9 @@ def payment(number: int) -> Payment:
     cents = 100 + (mixed >> 32) % 5_000
     if (mixed >> 8) % 500 == 0:
         cents *= 20
-    return Payment(number, f"card-{card:04d}", cents)
+    delay = LATE_MS if (mixed >> 24) % 1_000 == 0 else (mixed >> 40) % OUT_OF_ORDER_MS
+    made_at = max(0, number // PAYMENTS_PER_MS - delay)
+    return Payment(number, f"card-{card:04d}", cents, REGIONS[card % len(REGIONS)], made_at)
 
 
 def is_suspicious(cents: int, count_before: int, total_before: int) -> bool:
@@ -83,6 +115,46 @@ class Rolling(KeyedProcessFunction):
         return (CardUpdate(value.number, value.card, value.cents, count, total, suspicious),)
 
 
+class CountAndSum(AggregateFunction):
+    """The number of payments and their sum."""
+
+    def create_accumulator(self) -> tuple[int, int]:
+        return 0, 0
+
+    def add(self, value: Payment, accumulator: tuple[int, int]) -> tuple[int, int]:
+        return accumulator[0] + 1, accumulator[1] + value.cents
+
+    def get_result(self, accumulator: tuple[int, int]) -> tuple[int, int]:
+        return accumulator
+
+    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+
+
+class NameWindow(ProcessWindowFunction):
+    """Adds the region and the window to a total."""
+
+    def process(self, key: str, context: Any, elements: Iterable[tuple[int, int]]) -> Iterable[RegionTotal]:
+        for count, cents in elements:
+            yield RegionTotal(key, context.window().start, count, cents)
+
+
+def add_windows(payments: DataStream, directory: Path) -> None:
+    """Totals of every region in windows of event time; what comes after its window has fired goes to files too."""
+    late = OutputTag("late payments", infer_type(Payment))
+    totals = (
+        payments.key_by("region")
+        .window(TumblingEventTimeWindows.of(f"{WINDOW_MS} ms"))
+        .side_output_late_data(late)
+        .aggregate(CountAndSum(), NameWindow(), Types.TUPLE([Types.LONG(), Types.LONG()]), infer_type(RegionTotal))
+        .name("Totals by region and window")
+        .uid("windows")
+    )
+    totals.sink_to(FileSink(str(directory / "windows"), "json")).name("Window files").uid("window-files")
+    late_payments = totals.get_side_output(late)
+    late_payments.sink_to(FileSink(str(directory / "late"), "json")).name("Late payments").uid("late-files")
+
+
 def start(directory: Path, engine: str, rate: float) -> JobClient:
     configuration = Configuration()
     configuration.set_string("execution.engine", engine)
@@ -91,75 +163,65 @@ def start(directory: Path, engine: str, rate: float) -> JobClient:
     configuration.set_string("logging.level", "warning")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
-    payments = DataGeneratorSource(payment, rate_per_second=rate, type_info=infer_type(Payment))
-    (
-        env.from_source(payments, source_name="Card payments")
-        .uid("payments")
-        .key_by("card")
-        .process(Rolling())
-        .name("Rolling totals")
-        .uid("rolling")
-        .sink_to(FileSink(str(directory / "results"), "json"))
-        .name("Result files")
-        .uid("results")
+    source = DataGeneratorSource(payment, rate_per_second=rate, type_info=infer_type(Payment))
+    event_time = WatermarkStrategy.for_bounded_out_of_orderness(f"{OUT_OF_ORDER_MS} ms").with_timestamp_assigner(
+        lambda made, _: made.time
     )
+    payments = env.from_source(source, event_time, "Card payments").uid("payments")
+    rolling = payments.key_by("card").process(Rolling()).name("Rolling totals").uid("rolling")
+    rolling.sink_to(FileSink(str(directory / "results"), "json")).name("Result files").uid("results")
+    add_windows(payments, directory)
     return env.execute_async("card payments")
 
 
-def read_updates(paths: Iterable[Path]) -> Iterator[CardUpdate]:
+def read_records(record_class: Callable[..., Record], paths: Iterable[Path]) -> Iterator[Record]:
     for path in paths:
         with path.open(encoding="utf-8") as file:
             for line in file:
-                yield CardUpdate(**json.loads(line))
+                yield record_class(**json.loads(line))
 
 
 class Board:
-    """What the terminal shows: the job's own counts, and the totals of the cards from the published files."""
+    """What the terminal shows: the job's own counts, and what is in the published files."""
 
     def __init__(self, directory: Path, client: JobClient) -> None:
-        self._results = directory / "results"
-        self._client = client
+        self._directory = directory
         self._shown: set[Path] = set()
+        self._late = 0
+        self._windows: dict[int, dict[str, RegionTotal]] = {}
         self._totals: dict[str, tuple[int, int]] = {}
         self._suspicious: list[CardUpdate] = []
         self._published = 0
-        self._started = time.monotonic()
-        self._rate_window = [(self._started, 0)]
+        self._progress = JobProgressView(client)
 
     def refresh(self) -> Group:
         """Reads what was published since the last time and draws everything."""
         self._read_new_files()
-        return Group(Panel(self._counts(), title="card payments", expand=False), self._cards())
+        panel = Panel(self._counts(), title="card payments", expand=False)
+        return Group(panel, Columns([self._cards(), self._regions()]))
 
     def _read_new_files(self) -> None:
-        for path in sorted(set(self._results.glob("*.json")) - self._shown):
-            self._shown.add(path)
-            for update in read_updates([path]):
-                self._published += 1
-                if update.count > self._totals.get(update.card, (0, 0))[0]:
-                    self._totals[update.card] = (update.count, update.total)
-                if update.suspicious:
-                    self._suspicious = [*self._suspicious[-4:], update]
+        for update in read_records(CardUpdate, self._new_files("results")):
+            self._published += 1
+            if update.count > self._totals.get(update.card, (0, 0))[0]:
+                self._totals[update.card] = (update.count, update.total)
+            if update.suspicious:
+                self._suspicious = [*self._suspicious[-4:], update]
+        for total in read_records(RegionTotal, self._new_files("windows")):
+            self._windows.setdefault(total.start, {})[total.region] = total
+        self._late += sum(1 for _ in read_records(Payment, self._new_files("late")))
+
+    def _new_files(self, folder: str) -> list[Path]:
+        new = sorted(set((self._directory / folder).glob("*.json")) - self._shown)
+        self._shown.update(new)
+        return new
 
     def _counts(self) -> Table:
-        metrics = self._client.metrics()
-        now, read = time.monotonic(), metrics["records_read"]
-        self._rate_window = [*self._rate_window[-20:], (now, read)]
-        (before, read_before) = self._rate_window[0]
-        epochs = metrics["recent_epochs"]
-        last = epochs[-1] if epochs else None
-        phases = ("plan", "run", "publish_wait", "commit")
-        took = (
-            "-" if last is None else f"{sum(last[phase] for phase in phases) * 1000:.0f} ms, {last['records']} payments"
-        )
         table = Table.grid(padding=(0, 2))
         for name, value in (
-            ("running for", f"{now - self._started:.0f} s"),
-            ("payments", f"{read:,} read, {self._published:,} in result files"),
-            ("rate", f"{(read - read_before) / max(now - before, 1e-9):,.0f} payments/s"),
-            ("epochs", f"{metrics['epochs']:,} (last: {took})"),
-            ("state written", f"{metrics['state_bytes_written'] / 1024:,.0f} KiB for {len(self._totals)} cards"),
-            ("repeated epochs", f"{metrics['restarts']}"),
+            *self._progress.facts(),
+            ("in result files", f"{self._published:,} payments of {len(self._totals)} cards"),
+            ("late", f"{self._late:,} payments came after their window had fired"),
         ):
             table.add_row(name, value)
         return table
@@ -178,6 +240,17 @@ class Board:
         if self._suspicious:
             latest = self._suspicious[-1]
             table.caption = f"latest suspicious payment: {latest.card}, {latest.cents / 100:,.2f}"
+        return table
+
+    def _regions(self) -> Table:
+        table = Table(title=f"windows of {WINDOW_MS // 1000} s of event time", expand=False)
+        table.add_column("from")
+        for region in REGIONS:
+            table.add_column(region, justify="right")
+        for start in sorted(self._windows)[-10:]:
+            totals = self._windows[start]
+            sums = [f"{totals[region].cents / 100:,.0f}" if region in totals else "" for region in REGIONS]
+            table.add_row(f"{start / 1000:.0f} s", *sums)
         return table
 
 
@@ -220,7 +293,7 @@ def show(console: Console, board: Board, client: JobClient, seconds: float) -> N
 
 def verify(directory: Path) -> list[str]:
     """What is wrong with the result files: every payment must be there once, and every total must be right."""
-    updates = list(read_updates(sorted((directory / "results").glob("*.json"))))
+    updates = list(read_records(CardUpdate, sorted((directory / "results").glob("*.json"))))
     problems: list[str] = [] if updates else [f"there are no results in {directory / 'results'}"]
     seen = Counter(update.number for update in updates)
     problems += [f"payment {number} is there {times} times" for number, times in seen.items() if times > 1]
@@ -231,7 +304,7 @@ def verify(directory: Path) -> list[str]:
     problems += [f"payment {number} is missing" for number in range(expected) if number not in seen]
     by_card: dict[str, list[CardUpdate]] = {}
     for update in updates:
-        if Payment(update.number, update.card, update.cents) != payment(update.number):
+        if (update.card, update.cents) != payment(update.number)[1:3]:
             problems.append(f"{update} is not what payment {update.number} was")
         by_card.setdefault(update.card, []).append(update)
     for card, of_card in by_card.items():
@@ -244,6 +317,29 @@ def verify(directory: Path) -> list[str]:
                 problems.append(f"{card}: {update} should be {right}")
                 break
     print(f"{len(updates):,} results of {expected:,} payments on {len(by_card)} cards")
+    return problems + wrong_windows(directory, expected)
+
+
+def wrong_windows(directory: Path, payments: int) -> list[str]:
+    """Each payment of a window that has fired is in its total or in the files of late ones, and there once."""
+    totals = list(read_records(RegionTotal, sorted((directory / "windows").glob("*.json"))))
+    late = list(read_records(Payment, sorted((directory / "late").glob("*.json"))))
+    fired = Counter((total.region, total.start) for total in totals)
+    problems = [f"window {window} has fired {times} times" for window, times in fired.items() if times > 1]
+    late_times = Counter(each.number for each in late)
+    problems += [f"late payment {number} is there {times} times" for number, times in late_times.items() if times > 1]
+    on_time: dict[tuple[str, int], tuple[int, int]] = {}
+    for each in map(payment, range(payments)):
+        if each.number not in late_times:
+            window = each.region, each.time - each.time % WINDOW_MS
+            count, cents = on_time.get(window, (0, 0))
+            on_time[window] = (count + 1, cents + each.cents)
+    problems += [
+        f"{total} should have {on_time.get((total.region, total.start))}"
+        for total in totals
+        if (total.count, total.cents) != on_time.get((total.region, total.start))
+    ]
+    print(f"{len(totals):,} windows have fired, {len(late):,} payments were late for theirs")
     return problems
 
 

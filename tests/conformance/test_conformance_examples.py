@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,10 @@ def test_the_payments_demo_notices_what_is_missing_or_there_twice(tmp_path: Path
     check = subprocess.run(command, check=False, capture_output=True, text=True)
     assert check.returncode == 1
     assert "is there 2 times" in check.stdout
+
+
+def test_remote_model_inference() -> None:
+    output = run_example("remote_model_inference.py", "--engine", "local", "--comments", "12")
+    results = [json.loads(line[line.index("{") :]) for line in output.splitlines()]
+    opinions = ["positive", "negative", "neutral", "positive", None, "positive"] * 2
+    assert sorted((each["user_id"], each["analysis_result"]) for each in results) == list(enumerate(opinions))

@@ -1,0 +1,247 @@
+"""Side outputs, unions, connected and broadcast streams."""
+
+from pyflink.common import Types
+from pyflink.datastream import OutputTag
+from pyflink.datastream.functions import (
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
+from pyflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
+
+ODD = OutputTag("odd", Types.INT())
+TEXT = OutputTag("text", Types.TUPLE([Types.STRING(), Types.INT()]))
+UNTYPED = OutputTag("plain")
+
+
+class Split(ProcessFunction):
+    def process_element(self, value, ctx):
+        if value % 2:
+            yield ODD, value
+        else:
+            yield value
+        if value % 3 == 0:
+            yield TEXT, (f"n{value}", value)
+            yield UNTYPED, {"n": value}
+
+
+def side_outputs(env):
+    main = env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT())
+    return {
+        "main": main,
+        "odd": main.get_side_output(ODD),
+        "text": main.get_side_output(TEXT),
+        "plain": main.get_side_output(UNTYPED),
+    }
+
+
+def a_side_output_alone(env):
+    return env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT()).get_side_output(ODD)
+
+
+def a_side_output_goes_on(env):
+    main = env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT())
+    return main.get_side_output(TEXT).map(lambda pair: pair[0] + "!", Types.STRING())
+
+
+class KeyedSplit(KeyedProcessFunction):
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def process_element(self, value, ctx):
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield f"{ctx.get_current_key()} {count}"
+        if count > 1:
+            yield ODD, value
+
+
+def side_outputs_of_a_keyed_function(env):
+    main = (
+        env.from_collection([1, 2, 4, 3, 6], Types.INT()).key_by(lambda n: n % 2).process(KeyedSplit(), Types.STRING())
+    )
+    return {"main": main, "odd": main.get_side_output(ODD)}
+
+
+def a_union(env):
+    first, second = env.from_collection([1, 2], Types.INT()), env.from_collection([3], Types.INT())
+    return first.union(second, first.map(lambda n: -n, Types.INT())).map(lambda n: n * 10, Types.INT())
+
+
+def a_union_with_itself(env):
+    stream = env.from_collection([1, 2], Types.INT())
+    return stream.union(stream)
+
+
+def a_sum_over_a_union(env):
+    first, second = env.from_collection([1, 2], Types.INT()), env.from_collection([3, 4, 5], Types.INT())
+    return first.union(second).key_by(lambda n: 0).reduce(lambda a, b: a + b).filter(lambda total: total == 15)
+
+
+class Label(CoMapFunction):
+    def map1(self, value):
+        return f"number {value}"
+
+    def map2(self, value):
+        return None if value == "skipped" else f"text {value}"
+
+
+def _numbers_and_texts(env):
+    return env.from_collection([1, 2]).connect(env.from_collection(["a", "skipped", "b"]))
+
+
+def co_map(env):
+    return _numbers_and_texts(env).map(Label(), Types.STRING())
+
+
+class Spread(CoFlatMapFunction):
+    def flat_map1(self, value):
+        for _ in range(value):
+            yield str(value)
+
+    def flat_map2(self, value):
+        return [value, value.upper()] if len(value) == 1 else None
+
+
+def co_flat_map(env):
+    return _numbers_and_texts(env).flat_map(Spread(), Types.STRING())
+
+
+class Both(CoProcessFunction):
+    def process_element1(self, value, ctx):
+        yield f"first {value} {ctx.timestamp()}"
+
+    def process_element2(self, value, ctx):
+        yield f"second {value}"
+        yield TEXT, (value, 2)
+
+
+def co_process(env):
+    main = _numbers_and_texts(env).process(Both(), Types.STRING())
+    return {"main": main, "text": main.get_side_output(TEXT)}
+
+
+class Joined(KeyedCoProcessFunction):
+    def open(self, runtime_context):
+        self.name = runtime_context.get_state(ValueStateDescriptor("name", Types.STRING()))
+        self.amount = runtime_context.get_state(ValueStateDescriptor("amount", Types.INT()))
+
+    def process_element1(self, value, ctx):
+        self.name.update(value[1])
+        yield from self.joined(ctx)
+
+    def process_element2(self, value, ctx):
+        self.amount.update(value[1])
+        yield from self.joined(ctx)
+
+    def joined(self, ctx):
+        if self.name.value() is not None and self.amount.value() is not None:
+            yield ctx.get_current_key(), self.name.value(), self.amount.value()
+
+
+NAMES = [(1, "ann"), (2, "bob"), (3, "eve")]
+AMOUNTS = [(3, 30), (1, 10), (4, 40)]
+
+
+def keyed_co_process(env):
+    names = env.from_collection(NAMES, Types.TUPLE([Types.INT(), Types.STRING()]))
+    amounts = env.from_collection(AMOUNTS, Types.TUPLE([Types.INT(), Types.INT()]))
+    connected = names.connect(amounts).key_by(lambda n: n[0], lambda a: a[0])
+    return connected.process(Joined(), Types.TUPLE([Types.INT(), Types.STRING(), Types.INT()]))
+
+
+def two_keyed_streams_connected(env):
+    names, amounts = env.from_collection(NAMES), env.from_collection(AMOUNTS)
+    return names.key_by(lambda n: n[0]).connect(amounts.key_by(lambda a: a[0])).process(Joined())
+
+
+class CountingMap(CoMapFunction):
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def map1(self, value):
+        self.count.update((self.count.value() or 0) + 1)
+        return f"{value[0]} {self.count.value()}"
+
+    map2 = map1
+
+
+def keyed_co_map_has_state(env):
+    names, amounts = env.from_collection(NAMES), env.from_collection(AMOUNTS)
+    return names.connect(amounts).key_by(lambda n: n[0], lambda a: a[0]).map(CountingMap(), Types.STRING())
+
+
+RULES = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+
+
+class Waiting(BroadcastProcessFunction):
+    """Emits each number with the rule, whichever comes first."""
+
+    def __init__(self):
+        self.early = []
+
+    def process_element(self, value, ctx):
+        state = ctx.get_broadcast_state(RULES)
+        if state.contains("factor"):
+            yield value * state.get("factor")
+        else:
+            self.early.append(value)
+
+    def process_broadcast_element(self, value, ctx):
+        ctx.get_broadcast_state(RULES).put(*value)
+        for number in self.early:
+            yield number * value[1]
+        self.early = []
+
+
+def broadcast_state(env):
+    rules = env.from_collection([("factor", 3)]).broadcast(RULES)
+    return env.from_collection([1, 2, 3]).connect(rules).process(Waiting(), Types.INT())
+
+
+class KeyedWaiting(KeyedBroadcastProcessFunction):
+    def open(self, runtime_context):
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.INT()))
+
+    def process_element(self, value, ctx):
+        ctx.timer_service().register_event_time_timer(1)
+        self.total.update((self.total.value() or 0) + value)
+
+    def process_broadcast_element(self, value, ctx):
+        ctx.get_broadcast_state(RULES).put(*value)
+
+    def on_timer(self, timestamp, ctx):
+        rules = dict(ctx.get_broadcast_state(RULES).items())
+        yield f"{ctx.get_current_key()} {self.total.value()} {sorted(rules.items())}"
+
+
+def keyed_broadcast_state(env):
+    rules = env.from_collection([("factor", 3), ("limit", 9)]).broadcast(RULES)
+    numbers = env.from_collection([1, 2, 3, 4]).key_by(lambda n: n % 2, Types.INT())
+    return numbers.connect(rules).process(KeyedWaiting(), Types.STRING())
+
+
+def a_diamond(env):
+    stream = env.from_collection([1, 2, 3], Types.INT())
+    plus, times = stream.map(lambda n: n + 100, Types.INT()), stream.map(lambda n: n * 100, Types.INT())
+    return {"plus": plus, "times": times, "both": plus.union(times)}
+
+
+ORDER_VARIES = (
+    "a_union",
+    "a_union_with_itself",
+    "co_map",
+    "co_flat_map",
+    "co_process",
+    "keyed_co_process",
+    "two_keyed_streams_connected",
+    "keyed_co_map_has_state",
+    "broadcast_state",
+    "keyed_broadcast_state",
+    "a_diamond",
+)
