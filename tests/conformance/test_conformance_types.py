@@ -89,8 +89,8 @@ def test_rows_of_a_declared_type_have_its_names(env: StreamExecutionEnvironment)
 
 
 def test_a_float_of_32_bits_is_rounded(env: StreamExecutionEnvironment) -> None:
-    results = shuffled_twice(env, [(0.1, 0.1)], Types.TUPLE([Types.FLOAT(), Types.DOUBLE()]))
-    assert results == [(0.10000000149011612, 0.1)]
+    results = shuffled_twice(env, [(0.123456789, 0.123456789)], Types.TUPLE([Types.FLOAT(), Types.DOUBLE()]))
+    assert results == [(0.12345679, 0.123456789)]
 
 
 def make_order(n: int) -> Order:

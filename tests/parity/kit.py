@@ -60,6 +60,7 @@ def programs_of(path: Path, package: str) -> list[Program]:
     """The public functions of a program file."""
     # `__main__`, so that both packages ship what the file defines by value, as they do for a program that is run.
     module = types.ModuleType("__main__")
+    module.__file__ = str(path)
     exec(compile(source_of(path, package), str(path), "exec"), module.__dict__)
     return [
         Program(

@@ -16,7 +16,7 @@ from parity import kit
 PACKAGE = "penstock"
 FILES = sorted(kit.PROGRAMS.glob("*.py"))
 RECORDED: dict[str, dict[str, Any]] = {
-    path.stem: json.loads((kit.RECORDED / f"{path.stem}.json").read_text()) for path in FILES
+    path.stem: json.loads(path.read_text()) for path in kit.RECORDED.glob("*.json") if path.stem != "examples"
 }
 DIFFERENCES = {
     name: difference["reason"]
@@ -28,6 +28,7 @@ RUNS = [
     for path in FILES
     for program in kit.programs_of(path, PACKAGE)
     for mode in program.modes
+    if program.name in RECORDED.get(path.stem, {}).get("programs", {})  # the test below names those that are missing
 ]
 
 
@@ -41,7 +42,7 @@ def printed() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_recording_is_of_this_version_of_the_programs(path: Any) -> None:
-    recorded = RECORDED[path.stem]
+    recorded = RECORDED.get(path.stem, {"source": None})
     assert recorded["source"] == kit.fingerprint(path), f"run tests/parity/record.py {path.stem}"
     assert recorded["programs"].keys() == {program.name for program in kit.programs_of(path, PACKAGE)}
 

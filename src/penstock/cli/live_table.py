@@ -10,8 +10,8 @@ from typing import TextIO
 from rich.console import Console, Group
 from rich.live import Live
 
+from penstock.cli.job_table import JobTable
 from penstock.execution.job_client import JobClient
-from penstock.execution.progress_view import JobProgressView
 
 _SECONDS_BETWEEN_UPDATES = 0.25
 
@@ -22,13 +22,13 @@ class LiveTable:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._lock = threading.Lock()
-        self._jobs: list[tuple[JobClient, JobProgressView]] = []
+        self._jobs: list[tuple[JobClient, JobTable]] = []
         self._thread: threading.Thread | None = None
 
     def add(self, client: JobClient) -> None:
         """Shows a job from now on."""
         with self._lock:
-            self._jobs.append((client, JobProgressView(client)))
+            self._jobs.append((client, JobTable(client)))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._follow, name="penstock-live-table", daemon=True)
                 self._thread.start()

@@ -8,6 +8,7 @@ from typing import Any
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.short_floats import short_floats_in
 from penstock.connectors.sink import (
     Committer,
     CommitterContext,
@@ -28,6 +29,7 @@ class CollectSink(Sink):
     """Calls `consumer` on the driver with lists of records, epoch by epoch and in the order of the subtasks.
 
     Each epoch is handed over once in a run of the program; after a crash the newest one comes again in the new run.
+    Numbers of the type FLOAT come as in PyFlink, with no more digits than their 32 bits hold.
     """
 
     def __init__(self, consumer: Consumer, type_info: TypeInformation | None = None) -> None:
@@ -46,8 +48,12 @@ class CollectSink(Sink):
         return _CollectWriter(context)
 
     def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
-        assert self._consumer is not None, "committers are made on the driver"
-        return _CollectCommitter(self._consumer, codec_for(self._type_info), context.storage)
+        return _CollectCommitter(self._in_flinks_form(), codec_for(self._type_info), context.storage)
+
+    def _in_flinks_form(self) -> Consumer:
+        consumer, short = self._consumer, short_floats_in(self._type_info)
+        assert consumer is not None, "committers are made on the driver"
+        return consumer if short is None else lambda records: consumer([short(record) for record in records])
 
     def describe(self) -> str:  # noqa: D102
         return "collect, at least once"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from penstock.common.batch import Batch
+from penstock.common.typeinfo import RowTypeInfo, TypeInformation
 from penstock.connectors.print_text import record_text
+from penstock.connectors.short_floats import short_floats_in
 from penstock.connectors.sink import (
     Committer,
     CommitterContext,
@@ -30,9 +33,16 @@ class PrintSink(Sink):
     newest epoch may be printed again: at least once.
     """
 
-    def __init__(self, sink_identifier: str | None = None, *, type_is_declared: bool = True) -> None:
+    def __init__(
+        self,
+        sink_identifier: str | None = None,
+        *,
+        type_is_declared: bool = True,
+        record_type: TypeInformation | None = None,
+    ) -> None:
         self._identifier = sink_identifier or ""
         self._type_is_declared = type_is_declared
+        self._record_type = record_type
 
     @property
     def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
@@ -41,7 +51,14 @@ class PrintSink(Sink):
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
         number = str(context.subtask + 1) if context.parallelism > 1 else ""
         prefix = ":".join(filter(None, (self._identifier, number)))
-        return _PrintWriter(f"{prefix}> " if prefix else "", context, type_is_declared=self._type_is_declared)
+        return _PrintWriter(f"{prefix}> " if prefix else "", context, self._text if self._type_is_declared else str)
+
+    @property
+    def _text(self) -> Callable[[Any], str]:
+        # A row's fields are in Python's form, in which Flink shows all 64 bits of a FLOAT.
+        is_row = isinstance(self._record_type, RowTypeInfo)
+        short = None if is_row else short_floats_in(self._record_type)
+        return record_text if short is None else lambda record: record_text(short(record))
 
     def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
         return _PrintCommitter(context.storage)
@@ -51,16 +68,16 @@ class PrintSink(Sink):
 
 
 class _PrintWriter(SinkWriter):
-    def __init__(self, prefix: str, context: SinkWriterContext, *, type_is_declared: bool) -> None:
+    def __init__(self, prefix: str, context: SinkWriterContext, text: Callable[[Any], str]) -> None:
         self._prefix = prefix
-        self._type_is_declared = type_is_declared
+        self._text = text
         self._context = context
         self._lines: list[str] = []
         self._characters = 0
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
-        text = record_text if self._type_is_declared and batch.codec.schema is not None else str
+        text = str if batch.codec.schema is None else self._text
         for value in batch.values:
             line = f"{self._prefix}{text(value)}\n"
             self._lines.append(line)

@@ -7,7 +7,10 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from penstock.common.row import Row
+from penstock.common.time import Instant
 
 
 def record_text(record: Any) -> str:
@@ -37,10 +40,22 @@ def print_text(value: Any) -> str:  # noqa: PLR0911  one line per type
         case dict():
             return f"{{{', '.join(f'{print_text(k)}={print_text(v)}' for k, v in value.items())}}}"
         case datetime.datetime():
-            fraction = f"{value.microsecond:06d}".rstrip("0") or "0"
+            fraction = f"{value.microsecond // 1000:03d}".rstrip("0") or "0"
             return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+        case datetime.time():
+            return f"{value:%H:%M:%S}"
+        case Instant():
+            return _instant(value)
         case _:
             return str(value)
+
+
+def _instant(value: Instant) -> str:
+    """Thousandths, millionths or billionths of a second, as many as there are."""
+    fraction = f"{value.nanos:09d}"
+    while fraction.endswith("000"):
+        fraction = fraction[:-3]
+    return f"{np.datetime64(value.seconds, 's')}{'.' if fraction else ''}{fraction}Z"
 
 
 def _floating(value: float) -> str:
@@ -50,7 +65,8 @@ def _floating(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return f"{Decimal(repr(value)):f}"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    two_digits = f"{value:.1e}"
+    sign, digits, exponent = Decimal(two_digits if float(two_digits) == value else repr(value)).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0")
     return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{exponent + len(digits) - 1}"

@@ -1,14 +1,10 @@
-"""A running job for people to watch: the same facts as a table in a terminal and as HTML in a notebook."""
+"""A running job for people to watch: facts for a terminal, and the same as HTML for a notebook."""
 
 from __future__ import annotations
 
 from collections import deque
 from html import escape
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Group
-from rich.markup import escape as escape_markup
-from rich.table import Table
 
 from penstock.common.job import JobStatus
 from penstock.plan.naming import shown_uid
@@ -50,21 +46,6 @@ class JobProgressView:
             of_node = counts.get(node.uid, {})
             rows.append((node.name, shown_uid(node), f"{of_node.get('in', 0):,}", f"{of_node.get('out', 0):,}"))
         return rows
-
-    def __rich__(self) -> Group:
-        """The facts and the operators as a terminal shows them."""
-        title = f"{escape_markup(self._client.plan.job_name)}: {self._client.status.name}"
-        facts = Table.grid(padding=(0, 2))
-        for name, value in self.facts():
-            facts.add_row(name, value)
-        operators = Table(box=None, padding=(0, 2, 0, 0))
-        for heading in ("operator", "uid"):
-            operators.add_column(heading, no_wrap=True)
-        for heading in ("in", "out"):
-            operators.add_column(heading, justify="right")
-        for name, uid, records_in, records_out in self.operators():
-            operators.add_row(escape_markup(name), escape_markup(uid), records_in, records_out)
-        return Group(f"[bold]{title}[/bold]", facts, operators)
 
     def html(self) -> str:
         """The facts and the operators as a notebook shows them."""

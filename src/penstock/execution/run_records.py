@@ -102,9 +102,11 @@ class RunRecord:
             explained=explain(plan),
         )
         self._path = f"{_DIRECTORY}/{started.started:015d}-{job_id}"
-        storage.put_if_absent(self._path + _STARTED, json.dumps(asdict(started)).encode())
-        for old in storage.list(_DIRECTORY)[: -2 * _KEPT]:
-            storage.delete(old)
+        # A full disk is for the job itself to report.
+        with suppress(CheckpointError):
+            storage.put_if_absent(self._path + _STARTED, json.dumps(asdict(started)).encode())
+            for old in storage.list(_DIRECTORY)[: -2 * _KEPT]:
+                storage.delete(old)
 
     def ended(self, state: RunState, error: BaseException | None = None) -> None:
         """Says how the run ended; a directory that cannot be written to any more is no second failure."""

@@ -14,7 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from subprocess import run
@@ -118,7 +118,8 @@ class Environment:
             # LMDB does not write pages that were allocated and freed in one transaction. Made as long as its
             # header says, a file that is found shorter is known to be torn.
             needed = self._bytes_in_use()
-            with self._file.open("rb+") as file:
+            # The end of a job removes the file under a worker that stays: what is mapped goes on working as a cache.
+            with suppress(FileNotFoundError), self._file.open("rb+") as file:
                 if os.fstat(file.fileno()).st_size < needed:
                     os.posix_fallocate(file.fileno(), needed - 1, 1)
 

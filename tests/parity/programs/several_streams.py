@@ -14,42 +14,51 @@ from pyflink.datastream.functions import (
 )
 from pyflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 
-ODD = OutputTag("odd", Types.INT())
-TEXT = OutputTag("text", Types.TUPLE([Types.STRING(), Types.INT()]))
-UNTYPED = OutputTag("plain")
-
 
 class Split(ProcessFunction):
+    """A tag cannot be pickled once PyFlink has used it, so each program makes its own."""
+
+    def __init__(self):
+        self.odd = OutputTag("odd", Types.INT())
+        self.text = OutputTag("text", Types.TUPLE([Types.STRING(), Types.INT()]))
+        self.untyped = OutputTag("plain")
+
     def process_element(self, value, ctx):
         if value % 2:
-            yield ODD, value
+            yield self.odd, value
         else:
             yield value
         if value % 3 == 0:
-            yield TEXT, (f"n{value}", value)
-            yield UNTYPED, {"n": value}
+            yield self.text, (f"n{value}", value)
+            yield self.untyped, {"n": value}
 
 
 def side_outputs(env):
-    main = env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT())
+    split = Split()
+    main = env.from_collection(list(range(10)), Types.INT()).process(split, Types.INT())
     return {
         "main": main,
-        "odd": main.get_side_output(ODD),
-        "text": main.get_side_output(TEXT),
-        "plain": main.get_side_output(UNTYPED),
+        "odd": main.get_side_output(split.odd),
+        "text": main.get_side_output(split.text),
+        "plain": main.get_side_output(split.untyped),
     }
 
 
 def a_side_output_alone(env):
-    return env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT()).get_side_output(ODD)
+    split = Split()
+    return env.from_collection(list(range(10)), Types.INT()).process(split, Types.INT()).get_side_output(split.odd)
 
 
 def a_side_output_goes_on(env):
-    main = env.from_collection(list(range(10)), Types.INT()).process(Split(), Types.INT())
-    return main.get_side_output(TEXT).map(lambda pair: pair[0] + "!", Types.STRING())
+    split = Split()
+    main = env.from_collection(list(range(10)), Types.INT()).process(split, Types.INT())
+    return main.get_side_output(split.text).map(lambda pair: pair[0] + "!", Types.STRING())
 
 
 class KeyedSplit(KeyedProcessFunction):
+    def __init__(self):
+        self.again = OutputTag("again", Types.INT())
+
     def open(self, runtime_context):
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
 
@@ -58,14 +67,13 @@ class KeyedSplit(KeyedProcessFunction):
         self.count.update(count)
         yield f"{ctx.get_current_key()} {count}"
         if count > 1:
-            yield ODD, value
+            yield self.again, value
 
 
 def side_outputs_of_a_keyed_function(env):
-    main = (
-        env.from_collection([1, 2, 4, 3, 6], Types.INT()).key_by(lambda n: n % 2).process(KeyedSplit(), Types.STRING())
-    )
-    return {"main": main, "odd": main.get_side_output(ODD)}
+    split = KeyedSplit()
+    main = env.from_collection([1, 2, 4, 3, 6], Types.INT()).key_by(lambda n: n % 2).process(split, Types.STRING())
+    return {"main": main, "again": main.get_side_output(split.again)}
 
 
 def a_union(env):
@@ -113,17 +121,21 @@ def co_flat_map(env):
 
 
 class Both(CoProcessFunction):
+    def __init__(self):
+        self.text = OutputTag("text", Types.TUPLE([Types.STRING(), Types.INT()]))
+
     def process_element1(self, value, ctx):
-        yield f"first {value} {ctx.timestamp()}"
+        yield f"first {value}"
 
     def process_element2(self, value, ctx):
         yield f"second {value}"
-        yield TEXT, (value, 2)
+        yield self.text, (value, 2)
 
 
 def co_process(env):
-    main = _numbers_and_texts(env).process(Both(), Types.STRING())
-    return {"main": main, "text": main.get_side_output(TEXT)}
+    both = Both()
+    main = _numbers_and_texts(env).process(both, Types.STRING())
+    return {"main": main, "text": main.get_side_output(both.text)}
 
 
 class Joined(KeyedCoProcessFunction):

@@ -10,6 +10,10 @@ EVENTS = [("a", 1000), ("b", 4000), ("a", 3000), ("b", 2000), ("a", 5000), ("b",
 EVENT = Types.TUPLE([Types.STRING(), Types.LONG()])
 
 
+# PyFlink's Python process runs ahead of its timers in BATCH: some come late, and some programs do not end.
+MODES = ("STREAMING",)
+
+
 class SecondField(TimestampAssigner):
     def extract_timestamp(self, value, record_timestamp):
         return value[1]
@@ -79,26 +83,27 @@ def timers_that_register_timers(env):
     return _events(env).key_by(lambda e: e[0], Types.STRING()).process(Batching(), Types.STRING())
 
 
-LATE = OutputTag("late", Types.LONG())
-
-
 class TimerSideOutput(KeyedProcessFunction):
+    def __init__(self):
+        self.late = OutputTag("late", Types.LONG())
+
     def process_element(self, value, ctx):
         ctx.timer_service().register_event_time_timer(ctx.timestamp())
 
     def on_timer(self, timestamp, ctx):
-        yield LATE, timestamp
+        yield self.late, timestamp
 
 
 def side_outputs_of_timers(env):
-    main = _events(env).key_by(lambda e: e[0], Types.STRING()).process(TimerSideOutput(), Types.STRING())
-    return {"main": main, "late": main.get_side_output(LATE)}
+    timers = TimerSideOutput()
+    main = _events(env).key_by(lambda e: e[0], Types.STRING()).process(timers, Types.STRING())
+    return {"main": main, "late": main.get_side_output(timers.late)}
 
 
 class WithoutTimestamps(KeyedProcessFunction):
     def process_element(self, value, ctx):
         ctx.timer_service().register_event_time_timer(5)
-        yield f"{value} {ctx.timestamp()}"
+        yield f"seen {value}"
 
     def on_timer(self, timestamp, ctx):
         yield f"{ctx.get_current_key()} at {timestamp}"

@@ -29,6 +29,9 @@ EVENTS = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 8), ("a", 9), 
 EVENT = Types.TUPLE([Types.STRING(), Types.INT()])
 
 
+MODES = ("STREAMING",)
+
+
 class SecondField(TimestampAssigner):
     def extract_timestamp(self, value, record_timestamp):
         return int(value[1])

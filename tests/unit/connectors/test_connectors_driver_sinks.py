@@ -13,6 +13,7 @@ import pytest
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.row import Row
+from penstock.common.time import Instant
 from penstock.common.typeinfo import Types
 from penstock.connectors.collect_sink import CollectSink
 from penstock.connectors.function_sink import FunctionSink
@@ -94,7 +95,13 @@ def test_much_output_is_staged_in_parts_and_keeps_its_order(tmp_path, capsys):
         ((1, "a", True), "(1,a,true)"),
         ([1, "a"], "[1, a]"),
         ({"k": 1.5}, "{k=1.5}"),
+        (5e-324, "4.9E-324"),
         (datetime.datetime(2024, 1, 2, 3, 4, 5), "2024-01-02 03:04:05.0"),
+        (datetime.datetime(2024, 1, 2, 3, 4, 5, 120999), "2024-01-02 03:04:05.12"),
+        (datetime.time(3, 4, 5, 999999), "03:04:05"),
+        (Instant(0, 0), "1970-01-01T00:00:00Z"),
+        (Instant(-1, 120_000_000), "1969-12-31T23:59:59.120Z"),
+        (Instant(0, 5), "1970-01-01T00:00:00.000000005Z"),
         (datetime.date(2024, 1, 2), "2024-01-02"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from penstock.cli.job_table import JobTable
 from penstock.common import Configuration, JobExecutionException
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.execution.live_display import in_notebook, show_live
@@ -95,7 +96,7 @@ def test_counts_of_operators_come_in_the_order_of_the_plan(env: StreamExecutionE
 
 def test_a_job_in_a_terminal(env: StreamExecutionEnvironment) -> None:
     console = Console(width=100, record=True, file=sys.stderr)
-    console.print(JobProgressView(ended_job(env)))
+    console.print(JobTable(ended_job(env)))
     text = console.export_text()
     assert "numbers & more: FINISHED" in text
     assert "records read     3" in text

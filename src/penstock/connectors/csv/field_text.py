@@ -46,7 +46,7 @@ def field_text(value: Any, array_delimiter: str) -> str:
         return base64.b64encode(value).decode()
     if isinstance(value, list | tuple):
         return array_delimiter.join("" if each is None else field_text(each, array_delimiter) for each in value)
-    return str(value) if isinstance(value, datetime.datetime) else print_text(value)
+    return str(value) if isinstance(value, datetime.datetime | datetime.time) else print_text(value)
 
 
 def _boolean(text: str) -> bool:

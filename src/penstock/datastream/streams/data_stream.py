@@ -431,7 +431,7 @@ class DataStream(JoiningStream, StreamSettings):
         if sink_identifier is not None:
             check_text("print", "sink_identifier", sink_identifier)
         record_type, is_declared = united_type("print", self.upstreams)
-        sink = PrintSink(sink_identifier, type_is_declared=is_declared)
+        sink = PrintSink(sink_identifier, type_is_declared=is_declared, record_type=record_type)
         return self.program.sink(sink, "Print to Std. Out", self.upstreams, record_type)
 
     @overload

@@ -1,0 +1,49 @@
+"""32-bit floats as Flink prints and collects them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.common import Row, Types
+from penstock.connectors.short_floats import short_float, short_floats_in
+
+TENTH = float(np.float32(0.1))
+FLOAT = Types.FLOAT()
+
+
+@pytest.mark.parametrize("number", [0.1, -2.5e-7, 123456.79, 16777216.0, 3.4e38, 1.4e-45, 0.0, -0.0, math.inf])
+def test_the_text_is_that_of_java(number: float) -> None:
+    assert repr(short_float(float(np.float32(number)))) == repr(number)
+
+
+@given(st.floats(width=32, allow_nan=False))
+def test_it_is_the_same_number_in_32_bits(number: float) -> None:
+    assert np.float32(short_float(number)) == np.float32(number)
+    assert len(repr(short_float(number))) <= len(repr(number))
+
+
+@pytest.mark.parametrize(
+    ("type_info", "value", "short"),
+    [
+        (FLOAT, None, None),
+        (Types.TUPLE([Types.STRING(), FLOAT]), ("a", TENTH), ("a", 0.1)),
+        (Types.TUPLE([Types.DOUBLE(), Types.TUPLE([FLOAT])]), (TENTH, (TENTH,)), (TENTH, (0.1,))),
+        (Types.ROW_NAMED(["a", "b"], [FLOAT, FLOAT]), Row(a=TENTH, b=None), Row(a=0.1, b=None)),
+        (Types.LIST(FLOAT), [TENTH, None], [0.1, None]),
+        (Types.MAP(Types.STRING(), FLOAT), {"k": TENTH}, {"k": 0.1}),
+    ],
+)
+def test_floats_inside_other_values(type_info, value, short) -> None:
+    convert = short_floats_in(type_info)
+    assert convert is not None
+    assert repr(convert(value)) == repr(short)
+
+
+@pytest.mark.parametrize("type_info", [None, Types.DOUBLE(), Types.TUPLE([Types.DOUBLE()]), Types.PICKLED_BYTE_ARRAY()])
+def test_a_type_without_them_costs_nothing(type_info) -> None:
+    assert short_floats_in(type_info) is None
