@@ -7,7 +7,7 @@ import dataclasses
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.common.columns import ColumnCodec, mismatch
 from penstock.common.errors import TypeMismatchError
 from penstock.common.row import Row
-from penstock.common.slot_rows import columns_of_rows, rows_of_columns
+from penstock.common.slot_rows import columns_of_rows, rows_of_columns, values_by_place
 from penstock.common.typeinfo_basic import TypeInformation
 from penstock.common.typeinfo_composite import (
     CollectionTypeInfo,
@@ -40,10 +40,6 @@ class Shape(Protocol):
         ...
 
 
-def _values_by_place(tuples: Sequence[Any], count: int) -> list[list[Any]]:
-    return [list(map(itemgetter(place), tuples)) for place in range(count)]
-
-
 def _wrong_length(type_info: CompositeTypeInfo, value: Any, index: int) -> TypeMismatchError:
     expected = type_info.get_field_names()
     return mismatch(type_info, value, index, f"it has {len(value)} fields, expected {len(expected)}: {expected}")
@@ -64,7 +60,7 @@ class TupleShape:
         if set(map(len, values)) - {self._count}:
             index = next(i for i, value in enumerate(values) if len(value) != self._count)
             raise _wrong_length(self._type_info, values[index], index)
-        return _values_by_place(values, self._count)
+        return values_by_place(values, self._count)
 
     def join(self, fields: Sequence[list[Any]]) -> list[Any]:
         return list(zip(*fields, strict=True))
@@ -84,7 +80,7 @@ class InstanceShape:
             index = next(i for i, value in enumerate(values) if type(value) is not self._cls)
             raise mismatch(self._type_info, values[index], index, self._advice(values[index]))
         if issubclass(self._cls, tuple):
-            return _values_by_place(values, len(self._names))
+            return values_by_place(values, len(self._names))
         return [list(map(attrgetter(name), values)) for name in self._names]
 
     def join(self, fields: Sequence[list[Any]]) -> list[Any]:
@@ -113,7 +109,7 @@ class RowShape:
             if columns is not None:
                 return columns
         ordered = [self._ordered(value, index) for index, value in enumerate(values)]
-        return _values_by_place(ordered, count)
+        return values_by_place(ordered, count)
 
     def join(self, fields: Sequence[list[Any]]) -> list[Any]:
         return rows_of_columns(self._names, fields)

@@ -26,7 +26,12 @@ def columns_of_rows(rows: Sequence[Row], fields: tuple[str, ...]) -> list[list[A
     values = list(map(_values_of, rows))
     if set(map(len, values)) - {len(fields)}:
         return None
-    return [list(map(itemgetter(place), values)) for place in range(len(fields))]
+    return values_by_place(values, len(fields))
+
+
+def values_by_place(tuples: Sequence[Any], count: int) -> list[list[Any]]:
+    """The first values of all tuples, the second ones, and so on."""
+    return [list(map(itemgetter(place), tuples)) for place in range(count)]
 
 
 _fields_of = attrgetter("_fields")

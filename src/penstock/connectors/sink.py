@@ -9,10 +9,11 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from penstock.common.batch import Batch
+from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.functions.function import RuntimeContext
 from penstock.state.storage import CheckpointStorage
 
-MIN_WATERMARK = -(1 << 63)
+MIN_WATERMARK = MIN_TIMESTAMP
 
 Token = Mapping[str, Any]
 """What a writer says of staged output: JSON, and the same bytes on every attempt that wrote the same records."""

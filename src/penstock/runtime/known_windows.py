@@ -6,9 +6,9 @@ from io import BytesIO
 from typing import Any
 
 from penstock.common.serializer import TypeSerializer
+from penstock.common.watermark_generator import MAX_TIMESTAMP
 from penstock.state.namespaced_keys import namespace_suffix
 from penstock.windows.serializers import WindowSerializer
-from penstock.windows.window import MAX_TIMESTAMP
 
 _MOST = 1 << 16
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.common.batch import Batch
+from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.connectors.sink import EpochId
 from penstock.runtime.metrics import MetricGroup
 from penstock.state.operator_state import UnionLists
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import StateStore
 
-MIN_WATERMARK = -(1 << 63)
-MAX_WATERMARK = (1 << 63) - 1
+MIN_WATERMARK = MIN_TIMESTAMP
+MAX_WATERMARK = MAX_TIMESTAMP
 
 
 class Output(Protocol):

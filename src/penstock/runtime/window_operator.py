@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.errors import StateError
+from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.functions.function import KeyedStateStore
 from penstock.functions.timer_service import TimeDomain
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
@@ -32,7 +33,6 @@ from penstock.runtime.window_state import NoWindowState, WindowStateBackend
 from penstock.windows.assigner import AlignedWindowAssigner, MergingWindowAssigner, require_timestamp
 from penstock.windows.definition import WindowDefinition, has_usual_trigger
 from penstock.windows.trigger import TriggerResult
-from penstock.windows.window import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 LATE_RECORDS_DROPPED = "num_late_records_dropped"
 _MOST_BUCKETS = 1 << 14
@@ -115,8 +115,7 @@ class WindowOperator(KeyedFunctionOperator):
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Puts every record into its windows."""
-        if batch.keys is None:
-            raise StateError(f"operator '{self._context.name}' is keyed, but records without keys came to it")
+        self._keys_of(batch)
         records = iter(batch.values)
         self._work(self._adding(batch, records), lambda error: self._record_failure(error, batch, records))
 

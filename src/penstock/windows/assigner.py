@@ -8,10 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from penstock.common.errors import MissingTimestampError
 from penstock.common.serializer import TypeSerializer
+from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.functions.function import RuntimeContext
 from penstock.windows.serializers import TimeWindowSerializer
 from penstock.windows.trigger import Trigger
-from penstock.windows.window import MIN_TIMESTAMP, TimeWindow
+from penstock.windows.window import TimeWindow
 
 T = TypeVar("T")
 W = TypeVar("W")

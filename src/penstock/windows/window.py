@@ -6,12 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from penstock.common.watermark_generator import MAX_TIMESTAMP
+
 if TYPE_CHECKING:
     from penstock.windows.assigner import MergingWindowAssigner
-
-MIN_TIMESTAMP = -(1 << 63)
-"""Stands where a record has no timestamp."""
-MAX_TIMESTAMP = (1 << 63) - 1
 
 
 class Window(ABC):
