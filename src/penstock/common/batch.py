@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.common.dictionary_keys import DictionaryKeys
+
 
 class RecordCodec(Protocol):
     """Turns a list of records into Arrow columns and back.
@@ -31,12 +33,12 @@ class RecordCodec(Protocol):
 class Batch:
     """Records of one channel between two control events, in their order.
 
-    Values and columns are two views of the same records: each is made from the other when first asked for.
-    `timestamps` are event times in ms (None: the records have none). `keys` are encoded keys, present on the
-    inputs of keyed operators only.
+    Values and columns are two views of the same records: each is made from the other when first asked for. So it is
+    with `timestamps`, event times in ms (None: the records have none), and with `keys`, the encoded keys that the
+    inputs of keyed operators have.
     """
 
-    __slots__ = ("_columns", "_values", "codec", "keys", "timestamps")
+    __slots__ = ("_columns", "_dictionary_keys", "_keys", "_timestamp_column", "_timestamps", "_values", "codec")
 
     def __init__(
         self,
@@ -44,16 +46,26 @@ class Batch:
         *,
         values: list[Any] | None = None,
         columns: list[pa.Array] | None = None,
-        timestamps: list[int | None] | None = None,
-        keys: list[bytes] | None = None,
+        timestamps: list[int | None] | pa.Array | None = None,
+        keys: list[bytes] | DictionaryKeys | None = None,
     ) -> None:
         if values is None and columns is None:
             raise ValueError("a batch needs values or columns")
         self.codec = codec
         self._values = values
         self._columns = columns
-        self.timestamps = timestamps
-        self.keys = keys
+        self._timestamps: list[int | None] | None = None
+        self._timestamp_column: pa.Array | None = None
+        if isinstance(timestamps, pa.Array):
+            self._timestamp_column = timestamps
+        else:
+            self._timestamps = timestamps
+        self._keys: list[bytes] | None = None
+        self._dictionary_keys: DictionaryKeys | None = None
+        if isinstance(keys, DictionaryKeys):
+            self._dictionary_keys = keys
+        else:
+            self._keys = keys
 
     def __len__(self) -> int:
         if self._values is not None:
@@ -79,7 +91,40 @@ class Batch:
             self._columns = self.codec.to_columns(self._values or [])
         return self._columns
 
-    def with_timestamps(self, timestamps: list[int | None] | None) -> Batch:
+    @property
+    def timestamps(self) -> list[int | None] | None:
+        """The time of each record; None where the records have none."""
+        if self._timestamps is None and self._timestamp_column is not None:
+            self._timestamps = self._timestamp_column.to_pylist()
+        return self._timestamps
+
+    @property
+    def timestamp_column(self) -> pa.Array | None:
+        """The time of each record as 64-bit integers; None where the records have none."""
+        if self._timestamp_column is None and self._timestamps is not None:
+            self._timestamp_column = pa.array(self._timestamps, pa.int64())
+        return self._timestamp_column
+
+    @property
+    def either_timestamps(self) -> list[int | None] | pa.Array | None:
+        """The times in the form at hand, for a batch of the same records."""
+        return self._timestamps if self._timestamp_column is None else self._timestamp_column
+
+    @property
+    def keys(self) -> list[bytes] | None:
+        """The encoded key of each record; None where the records have none."""
+        if self._keys is None and self._dictionary_keys is not None:
+            self._keys = self._dictionary_keys.to_list()
+        return self._keys
+
+    @property
+    def dictionary_keys(self) -> DictionaryKeys | None:
+        """The encoded keys, each distinct one once; None where the records have none."""
+        if self._dictionary_keys is None and self._keys is not None:
+            self._dictionary_keys = DictionaryKeys.of(self._keys)
+        return self._dictionary_keys
+
+    def with_timestamps(self, timestamps: list[int | None] | pa.Array | None) -> Batch:
         """The same records with other timestamps, and without keys."""
         return Batch(self.codec, values=self._values, columns=self._columns, timestamps=timestamps)
 
@@ -87,11 +132,14 @@ class Batch:
         """The records from `start` up to `end`, without keys."""
         if start == 0 and end == len(self):
             return self
+        stamps = self.either_timestamps
+        if stamps is not None:
+            stamps = stamps.slice(start, end - start) if isinstance(stamps, pa.Array) else stamps[start:end]
         return Batch(
             self.codec,
             values=None if self._values is None else self._values[start:end],
             columns=None if self._columns is None else [column.slice(start, end - start) for column in self._columns],
-            timestamps=None if self.timestamps is None else self.timestamps[start:end],
+            timestamps=stamps,
         )
 
 

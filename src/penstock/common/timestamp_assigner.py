@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from penstock.common.column_computation import ColumnComputation
+
 
 class TimestampAssigner(ABC):
     """Gives each record its event time in milliseconds, by convention since 1970-01-01T00:00:00Z.
@@ -37,6 +39,17 @@ class RecordTimestampAssigner(TimestampAssigner):
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         """The same timestamp."""
         return record_timestamp
+
+
+class FieldTimestampAssigner(TimestampAssigner):
+    """A field of the record, or an expression; on a stream it becomes what computes it from records of their type."""
+
+    def __init__(self, field: str | ColumnComputation) -> None:
+        self.field = field
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """Not called: another assigner takes the place of this one on a stream."""
+        raise NotImplementedError
 
 
 class IngestionTimeAssigner(TimestampAssigner):

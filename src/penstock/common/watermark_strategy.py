@@ -10,9 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from penstock.common.call_site import capture_call_site
+from penstock.common.column_computation import ColumnComputation
 from penstock.common.errors import ArgumentError
 from penstock.common.time import DurationLike, parse_duration
 from penstock.common.timestamp_assigner import (
+    FieldTimestampAssigner,
     FunctionTimestampAssigner,
     IngestionTimeAssigner,
     RecordTimestampAssigner,
@@ -105,9 +107,14 @@ class WatermarkStrategy:
         return WatermarkStrategy(generator_supplier)
 
     def with_timestamp_assigner(
-        self, timestamp_assigner: TimestampAssigner | Callable[[Any, int], int]
+        self, timestamp_assigner: TimestampAssigner | Callable[[Any, int], int] | str | ColumnComputation
     ) -> WatermarkStrategy:
-        """Takes timestamps from a `TimestampAssigner`, or from a function of a record and its timestamp so far."""
+        """Takes timestamps from a `TimestampAssigner`, or from a function of a record and its timestamp so far.
+
+        The name of a field, or an expression (`col("seconds") * 1000`), gives the times of many records at once.
+        """
+        if isinstance(timestamp_assigner, str | ColumnComputation):
+            return dataclasses.replace(self, timestamp_assigner=FieldTimestampAssigner(timestamp_assigner))
         if isinstance(timestamp_assigner, TimestampAssigner):
             return dataclasses.replace(self, timestamp_assigner=timestamp_assigner)
         if (
@@ -117,7 +124,8 @@ class WatermarkStrategy:
         ):
             raise _refusal(
                 "with_timestamp_assigner", "timestamp_assigner", timestamp_assigner,
-                "a TimestampAssigner, or a function of a record and its timestamp so far",
+                "a TimestampAssigner, a function of a record and its timestamp so far, the name of a field, or an "
+                "expression",
             )  # fmt: skip
         return dataclasses.replace(self, timestamp_assigner=FunctionTimestampAssigner(timestamp_assigner))
 

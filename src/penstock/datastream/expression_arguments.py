@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.common.errors import ArgumentError, PlanError
+from penstock.common.timestamp_assigner import FieldTimestampAssigner
 from penstock.common.typeinfo import TypeInformation
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.datastream.arguments import refuse
 from penstock.datastream.output_types import TypeHint, type_from_hint, united_type
 from penstock.expressions import Expression, col, row
 from penstock.expressions.evaluator import Evaluator, ExpressionKey, condition
 from penstock.expressions.expression import as_expression
 from penstock.expressions.references import FieldReference
+from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.functions import MapFunction
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import Exchange, ExchangeKind, RecordFunctionKind
@@ -96,6 +100,16 @@ def expression_exchange(
     expression = as_expression(key)
     computed = _checked(method, lambda: ExpressionKey(expression, record_type, key_type))
     return Exchange(ExchangeKind.HASH, key_selector=computed, key_type=computed.type)
+
+
+def strategy_for_type(method: str, strategy: WatermarkStrategy, record_type: TypeInformation) -> WatermarkStrategy:
+    """The strategy on records of a type, where fields and expressions are known."""
+    assigner = strategy.timestamp_assigner
+    if not isinstance(assigner, FieldTimestampAssigner):
+        return strategy
+    expression = as_expression(col(assigner.field) if isinstance(assigner.field, str) else assigner.field)
+    bound = _checked(method, lambda: ExpressionTimestampAssigner(expression, record_type))
+    return dataclasses.replace(strategy, timestamp_assigner=bound)
 
 
 def _checked(method: str, make: Callable[[], T]) -> T:

@@ -31,6 +31,7 @@ from penstock.datastream.arguments import (
 )
 from penstock.datastream.display import PlanText, environment_html
 from penstock.datastream.environment_settings import EnvironmentSettings
+from penstock.datastream.expression_arguments import strategy_for_type
 from penstock.datastream.output_types import TypeHint, type_from_hint
 from penstock.datastream.program import Program
 from penstock.datastream.streams.data_stream import DataStream
@@ -103,6 +104,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         check_instance("from_source", "source", source, (Source,), "a source")
         if watermark_strategy is not None:
             check_watermark_strategy("from_source", watermark_strategy)
+            watermark_strategy = strategy_for_type("from_source", watermark_strategy, source.produced_type)
         name = source.describe() if source_name is None else check_text("from_source", "source_name", source_name)
         if type_info is not None:
             wanted = type_from_hint("from_source", "type_info", type_info)

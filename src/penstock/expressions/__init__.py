@@ -1,5 +1,6 @@
 """Expressions: what a record is mapped to, filtered by or keyed by, computed for many records at once."""
 
+from penstock.expressions.aggregates import Aggregate, avg, count, max_, min_, sum_, window_end, window_start
 from penstock.expressions.constructors import (
     When,
     coalesce,
@@ -15,15 +16,23 @@ from penstock.expressions.constructors import (
 from penstock.expressions.expression import Expression
 
 __all__ = [
+    "Aggregate",
     "Expression",
     "When",
+    "avg",
     "coalesce",
     "col",
     "concat",
+    "count",
     "greatest",
     "least",
     "lit",
+    "max_",
+    "min_",
     "row",
+    "sum_",
     "this",
     "when",
+    "window_end",
+    "window_start",
 ]

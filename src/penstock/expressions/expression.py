@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from penstock.common.column_computation import ColumnComputation
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.argument_checks import (
     check_field,
@@ -26,7 +27,7 @@ from penstock.expressions.references import FieldReference, literal
 from penstock.expressions.text_functions import TextMethod
 
 
-class Expression:
+class Expression(ColumnComputation):
     """A value that is computed from a record: `col("price") * 0.9`, `col("name").upper()`.
 
     Operators and methods make new expressions; nothing is computed before the job runs, and then for many records at

@@ -55,6 +55,11 @@ class Node:
         """Whether the operator works on the records of one key at a time."""
         return False
 
+    @property
+    def wants_sorted_keys(self) -> bool:
+        """Whether, in batch execution, all records of a key are to come one after the other."""
+        return self.is_keyed
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceNode(Node):

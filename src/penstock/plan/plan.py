@@ -69,8 +69,8 @@ class Plan:
         return self.chain_of(edge.source) is self.chain_of(edge.target)
 
     def is_sorted(self, edge: Edge) -> bool:
-        """Whether an edge's records reach its target sorted by key: in batch execution, where the target is keyed."""
-        return self.batch and edge.exchange.kind is ExchangeKind.HASH and self.node(edge.target).is_keyed
+        """Whether an edge's records reach its target sorted by key: in batch execution, where the target wants it."""
+        return self.batch and edge.exchange.kind is ExchangeKind.HASH and self.node(edge.target).wants_sorted_keys
 
     @cached_property
     def exchanges(self) -> tuple[Edge, ...]:

@@ -20,6 +20,10 @@ class WindowNode(Node):
         return True
 
     @property
+    def wants_sorted_keys(self) -> bool:  # noqa: D102
+        return not self.window.is_columnar
+
+    @property
     def function(self) -> Any:
         """What the program's own function is, as plans show it."""
         window = self.window

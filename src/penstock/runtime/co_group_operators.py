@@ -10,7 +10,7 @@ from penstock.functions.tagged_union import TaggedUnion, tagged
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.session_window_operator import SessionWindowOperator
 from penstock.runtime.window_operator import WindowOperator
-from penstock.runtime.window_operators import window_operator
+from penstock.runtime.window_operators import record_operator
 from penstock.windows.definition import WindowDefinition
 
 
@@ -60,5 +60,5 @@ def co_group_operator(
     side_output_codecs: Mapping[str, RecordCodec],
 ) -> CoGroupOperator:
     """A new operator for these windows."""
-    kind = type(window_operator(definition, output_codec, side_output_codecs))
+    kind = record_operator(definition)
     return _CO_GROUP_OPERATORS.get(kind, CoGroupOperator)(definition, late_data_tags, output_codec, side_output_codecs)

@@ -50,7 +50,7 @@ class ExpressionMapOperator(ExpressionOperator):
         """Computes a value for every record."""
         if len(batch):
             columns = self._evaluated(batch)
-            self._context.output.emit(Batch(self._output_codec, columns=columns, timestamps=batch.timestamps))
+            self._context.output.emit(Batch(self._output_codec, columns=columns, timestamps=batch.either_timestamps))
 
 
 class ExpressionFilterOperator(ExpressionOperator):
@@ -65,14 +65,14 @@ class ExpressionFilterOperator(ExpressionOperator):
         mask = pc.fill_null(condition, False)
         kept = pc.sum(mask).as_py()
         if kept == len(batch):
-            self._context.output.emit(batch.with_timestamps(batch.timestamps))
+            self._context.output.emit(batch.with_timestamps(batch.either_timestamps))
         elif kept:
-            answers = mask.to_numpy(zero_copy_only=False)
+            stamps = batch.timestamp_column
             filtered = Batch(
                 batch.codec,
                 # Values that are there spare the next function of Python to make them again.
-                values=list(compress(batch.values, answers)) if has_values else None,
+                values=list(compress(batch.values, mask.to_pylist())) if has_values else None,
                 columns=[column.filter(mask) for column in batch.columns],
-                timestamps=batch.timestamps and list(compress(batch.timestamps, answers)),
+                timestamps=None if stamps is None else stamps.filter(mask),
             )
             self._context.output.emit(filtered)

@@ -9,8 +9,11 @@ from itertools import repeat
 from operator import length_hint
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.common.batch import Batch
 from penstock.common.errors import EventTimeError
+from penstock.common.kernels import pc
 from penstock.common.timestamp_assigner import IngestionTimeAssigner, RecordTimestampAssigner
 from penstock.common.watermark_generator import (
     MAX_TIMESTAMP,
@@ -22,6 +25,8 @@ from penstock.common.watermark_generator import (
     WatermarkOutput,
 )
 from penstock.common.watermark_strategy import WatermarkStrategy
+from penstock.expressions.evaluator import RecordEvaluationError
+from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.operator import MIN_WATERMARK, OperatorContext
 
@@ -122,7 +127,9 @@ class TimestampsAndWatermarks(WatermarkOutput):
             self._output.emit(stamped)
         elif isinstance(generator, BoundedOutOfOrdernessWatermarks):
             self._output.emit(stamped)
-            if stamps is not None:
+            if isinstance(stamps, pa.Array):
+                generator.on_highest(pc.max(stamps).as_py())
+            elif stamps is not None:
                 generator.on_highest(max((stamp for stamp in stamps if stamp is not None), default=MIN_TIMESTAMP))
         else:
             self._process_one_by_one(generator, stamped)
@@ -186,8 +193,10 @@ class TimestampsAndWatermarks(WatermarkOutput):
 
     # --- timestamps
 
-    def _stamps(self, batch: Batch) -> list[int | None] | None:
+    def _stamps(self, batch: Batch) -> list[int | None] | pa.Array | None:
         assigner = self._strategy.timestamp_assigner
+        if isinstance(assigner, ExpressionTimestampAssigner):
+            return self._computed_stamps(assigner, batch)
         if isinstance(assigner, RecordTimestampAssigner):
             return batch.timestamps
         if isinstance(assigner, IngestionTimeAssigner):
@@ -204,6 +213,18 @@ class TimestampsAndWatermarks(WatermarkOutput):
         # Types first, by sets: a Python call for each record would cost more than the assigner.
         if set(map(type, stamps)) != {int} or min(stamps) <= MIN_TIMESTAMP or max(stamps) > MAX_TIMESTAMP:
             return [self._checked(stamp, record) for stamp, record in zip(stamps, batch.values, strict=True)]
+        return stamps
+
+    def _computed_stamps(self, assigner: ExpressionTimestampAssigner, batch: Batch) -> list[int | None] | pa.Array:
+        try:
+            stamps = assigner.timestamps(batch)
+        except RecordEvaluationError as failure:
+            raise user_function_error(
+                failure.cause, self._context, record=batch.values[failure.index]
+            ) from failure.cause
+        if stamps.null_count or pc.min(stamps).as_py() <= MIN_TIMESTAMP:
+            pairs = zip(stamps.to_pylist(), batch.values, strict=True)
+            return [self._checked(stamp, record) for stamp, record in pairs]
         return stamps
 
     def _checked(self, stamp: Any, record: Any) -> int | None:

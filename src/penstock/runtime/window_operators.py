@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.common.batch import RecordCodec
+from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
+from penstock.runtime.operator import Operator
 from penstock.runtime.session_window_operator import SessionWindowOperator
 from penstock.runtime.window_operator import WindowOperator
 from penstock.windows.definition import WindowDefinition, has_usual_trigger
@@ -14,15 +16,19 @@ from penstock.windows.session import SessionWindows
 
 def window_operator(
     definition: WindowDefinition, output_codec: RecordCodec, side_output_codecs: Mapping[str, RecordCodec]
-) -> WindowOperator:
+) -> Operator:
     """A new operator for these windows."""
+    kind = ColumnarWindowOperator if definition.is_columnar else record_operator(definition)
+    return kind(definition, output_codec, side_output_codecs)
+
+
+def record_operator(definition: WindowDefinition) -> type[WindowOperator]:
+    """What runs windows one record after the other."""
     if definition.evictor is not None:
-        operator = EvictingWindowOperator
-    elif _are_plain_sessions(definition) and has_usual_trigger(definition):
-        operator = SessionWindowOperator
-    else:
-        operator = WindowOperator
-    return operator(definition, output_codec, side_output_codecs)
+        return EvictingWindowOperator
+    if _are_plain_sessions(definition) and has_usual_trigger(definition):
+        return SessionWindowOperator
+    return WindowOperator
 
 
 def _are_plain_sessions(definition: WindowDefinition) -> bool:

@@ -37,11 +37,15 @@ class SingleValueHandle(StateHandle):
         cache = self._cache
         keys = list(self._dirty)
         values = [cache[key] for key in keys]
-        self._store.put_all(zip(self.keys_in_store.of_all(keys), self._serialized(keys, values), strict=True))
+        self.store_values(keys, values)
         if len(cache) > self._cache_limit:
             # The keys of this epoch are the likeliest ones of the next.
             self._cache = {key: cache[key] for key in keys} if len(keys) <= self._cache_limit else {}
         self._dirty = {}
+
+    def store_values(self, keys: list[bytes], values: list[Any]) -> None:
+        """Sets what keys have in the store, past the cache."""
+        self._store.put_all(zip(self.keys_in_store.of_all(keys), self._serialized(keys, values), strict=True))
 
     def _serialized(self, keys: list[bytes], values: list[Any]) -> list[bytes | None]:
         dumps, left = self._serializer.dumps, iter(values)
@@ -105,6 +109,12 @@ class ValueHandle(SingleValueHandle, ValueState[Any]):
             add(result)
         self._dirty.update(dict.fromkeys(keys))
         return results
+
+    def stored_values(self, keys: Sequence[bytes]) -> list[Any]:
+        """What keys have in the store, past the cache; None for those that have nothing."""
+        get, loads = self._store.get, self._serializer.loads
+        stored = map(get, self.keys_in_store.of_all(keys))
+        return [None if data is None else loads(data) for data in stored]
 
     def clear(self) -> None:
         """Removes the value."""

@@ -7,11 +7,13 @@ from typing import Any
 
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.output_tag import OutputTag
-from penstock.windows.assigner import WindowAssigner
+from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
+from penstock.windows.declared_aggregation import DeclaredAggregation
 from penstock.windows.evictors import Evictor
 from penstock.windows.nesting_triggers import PurgingTrigger
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
+from penstock.windows.tumbling import TumblingWindows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +35,32 @@ class WindowDefinition:
     """None emits the contents as they are."""
     element_type: TypeInformation | None = None
     accumulator_type: TypeInformation | None = None
+    aggregation: DeclaredAggregation | None = None
+    """What the functions above do one record after the other, where the program has said so by names of aggregates."""
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether all records of an epoch can be aggregated at once: Python sees results, not records."""
+        assigner = self.assigner
+        return (
+            self.aggregation is not None
+            and self.aggregation.can_be_columns
+            and isinstance(assigner, AlignedWindowAssigner)
+            and assigner.is_event_time()
+            and not (isinstance(assigner, TumblingWindows) and assigner.stagger_offset is None)
+            and has_usual_trigger(self)
+            and self.evictor is None
+            and self.allowed_lateness == 0
+        )
 
     def __str__(self) -> str:
         functions = (self.reduce_function, self.aggregate_function, self.window_function)
         parts = [repr(self.assigner), type(self.trigger).__name__]
         if self.evictor is not None:
             parts.append(type(self.evictor).__name__)
+        if self.aggregation is not None:
+            how = "in columns" if self.is_columnar else "record by record"
+            return f"Window({', '.join(parts)}, {self.aggregation}, {how})"
         parts += [_name(function) for function in functions if function is not None]
         return f"Window({', '.join(parts)})"
 

@@ -23,7 +23,14 @@ from penstock.datastream.arguments import (
     refuse_argument,
 )
 from penstock.datastream.display import stream_html
-from penstock.datastream.expression_arguments import MapHint, filter_by, is_expression, map_by, select_from
+from penstock.datastream.expression_arguments import (
+    MapHint,
+    filter_by,
+    is_expression,
+    map_by,
+    select_from,
+    strategy_for_type,
+)
 from penstock.datastream.keys import hash_exchange, key_selector_of, partitioner_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
@@ -196,13 +203,14 @@ class DataStream(JoiningStream, StreamSettings):
         """Gives the records new timestamps and makes watermarks of them; better done by the source where it can."""
         check_watermark_strategy("assign_timestamps_and_watermarks", watermark_strategy)
         record_type, is_declared = united_type("assign_timestamps_and_watermarks", self.upstreams)
+        strategy = strategy_for_type("assign_timestamps_and_watermarks", watermark_strategy, record_type)
         return self.program.transform(
             TimestampsAndWatermarksNode,
             "Timestamps/Watermarks",
             (self.upstreams,),
             record_type,
             type_is_declared=is_declared,
-            watermark_strategy=watermark_strategy,
+            watermark_strategy=strategy,
         )
 
     def project(self, *field_indexes: int | str) -> DataStream:

@@ -12,7 +12,6 @@ from penstock.datastream.adapters import (
     KeyedFunctionAdapter,
     KeyedMapAdapter,
 )
-from penstock.datastream.aggregations import FieldAggregation, FieldReduceFunction
 from penstock.datastream.arguments import check_function, refuse
 from penstock.datastream.expression_arguments import MapHint, is_expression
 from penstock.datastream.keys import field_of
@@ -38,6 +37,7 @@ from penstock.functions import (
     ProcessFunction,
     ReduceFunction,
 )
+from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 from penstock.plan.nodes import Exchange, KeyedProcessNode, ReduceNode
 from penstock.windows import WindowAssigner
 

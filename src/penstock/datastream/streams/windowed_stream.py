@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from penstock.common.time import DurationLike
 from penstock.common.typeinfo import TypeInformation
-from penstock.datastream.aggregations import FieldAggregation, FieldReduceFunction
 from penstock.datastream.arguments import check_function, check_instance, refuse, refuse_argument
 from penstock.datastream.keys import field_of
 from penstock.datastream.output_types import (
@@ -18,6 +17,8 @@ from penstock.datastream.output_types import (
     type_from_hint,
     united_type,
 )
+from penstock.datastream.window_aggregates import declared_aggregation
+from penstock.expressions.aggregates import Aggregate
 from penstock.functions import (
     AggregateFunction,
     AllWindowFunction,
@@ -29,9 +30,11 @@ from penstock.functions import (
     ReduceFunction,
     WindowFunction,
 )
+from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 from penstock.plan.window_node import WindowNode
 from penstock.windows import Evictor, MergingWindowAssigner, Trigger, WindowAssigner, WindowDefinition
 from penstock.windows.checks import lateness_millis
+from penstock.windows.declared_aggregation import AllResultRows, RecordAggregation, ResultRows
 
 if TYPE_CHECKING:
     from penstock.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -117,12 +120,20 @@ class _Windows:
 
     def aggregate(
         self,
-        aggregate_function: AggregateFunction,
+        aggregate_function: AggregateFunction | None = None,
         window_function: Any = None,
         accumulator_type: TypeHint = None,
         output_type: TypeHint = None,
+        **aggregates: Aggregate,
     ) -> DataStream:
-        """Adds the records of a window to an accumulator as they come; a window function gets its one result."""
+        """Adds the records of a window to an accumulator as they come; a window function gets its one result.
+
+        Instead of a function, name the aggregates: `aggregate(total=sum_("price"), n=count(), end=window_end())`. The
+        results are rows of the key and these fields. Windows of event time are then computed for many records at once,
+        without a call of Python for any, unless they are sessions, or have an evictor, lateness, or a trigger of yours.
+        """
+        if aggregates:
+            return self._aggregate_by_name(aggregate_function or window_function, aggregates)
         check_instance(
             "aggregate", "aggregate_function", aggregate_function, (AggregateFunction,), "an AggregateFunction"
         )
@@ -138,6 +149,20 @@ class _Windows:
             accumulator_type=None
             if accumulator_type is None
             else type_from_hint("aggregate", "accumulator_type", accumulator_type),
+        )
+
+    def _aggregate_by_name(self, function: Any, aggregates: Mapping[str, Aggregate]) -> DataStream:
+        if function is not None:
+            raise refuse("aggregate: takes a function, or aggregates by name, not both")
+        aggregation = declared_aggregation(
+            self._keyed_stream, self._assigner, aggregates, has_key=not self._is_one_subtask
+        )
+        rows = ResultRows(aggregation)
+        return self._windowed(
+            ResolvedType(aggregation.result_type, True),
+            aggregate_function=RecordAggregation(aggregation),
+            window_function=rows if self.apply_class is WindowFunction else AllResultRows(rows),
+            aggregation=aggregation,
         )
 
     def _apply(self, window_function: Any, output_type: TypeHint) -> DataStream:

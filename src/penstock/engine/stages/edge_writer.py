@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
+from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import PlanError
 from penstock.engine.stages import payload
 from penstock.engine.stages.compiled import CompiledEdge
@@ -48,26 +49,27 @@ class EdgeWriter:
         typed = self._codec.schema is not None
         columns = batch.columns if typed else None
         values = None if typed else batch.values
+        stamps = batch.timestamp_column
         keys = keys_of(batch, self._edge.exchange) if self._edge.exchange.kind is ExchangeKind.HASH else None
         if self._edge.exchange.kind is ExchangeKind.BROADCAST:
             for target in range(self._edge.target_parallelism):
-                self._append(target, count, columns, values, batch.timestamps, None)
+                self._append(target, count, columns, values, stamps, None)
             return
         targets = self._choose(batch, keys)
         if isinstance(targets, int):
-            self._append(targets, count, columns, values, batch.timestamps, keys)
+            self._append(targets, count, columns, values, stamps, keys)
             return
         for target in np.flatnonzero(np.bincount(targets)).tolist():
             selected = np.flatnonzero(targets == target)
             part_keys = None if keys is None else _select_keys(keys, selected)
             if len(selected) == count:
-                self._append(target, count, columns, values, batch.timestamps, part_keys)
+                self._append(target, count, columns, values, stamps, part_keys)
                 continue
-            indices = selected.tolist()
-            taken = None if columns is None else [column.take(pa.array(selected)) for column in columns]
-            picked = None if values is None else [values[i] for i in indices]
-            times = None if batch.timestamps is None else [batch.timestamps[i] for i in indices]
-            self._append(target, len(indices), taken, picked, times, part_keys)
+            indices = pa.array(selected)
+            taken = None if columns is None else [column.take(indices) for column in columns]
+            picked = None if values is None else [values[i] for i in selected.tolist()]
+            times = None if stamps is None else stamps.take(indices)
+            self._append(target, len(selected), taken, picked, times, part_keys)
 
     def watermark(self, watermark: int) -> None:
         """Announces the sender's watermark on every channel."""
@@ -97,8 +99,8 @@ class EdgeWriter:
         count: int,
         columns: Sequence[pa.Array] | None,
         values: list[Any] | None,
-        timestamps: list[int | None] | None,
-        keys: payload.DictionaryKeys | None,
+        timestamps: pa.Array | None,
+        keys: DictionaryKeys | None,
     ) -> None:
         self.records_sent += count
         pending = self._pending.get(target)
@@ -106,7 +108,7 @@ class EdgeWriter:
         if pending is not None and (
             count >= _WORTH_A_BUFFER
             or pending.count >= _WORTH_A_BUFFER
-            or (pending.timestamps is None) != (timestamps is None)
+            or bool(pending.timestamps) != (timestamps is not None)
         ):
             self._pack(target)
             pending = None
@@ -132,16 +134,16 @@ class _PendingBuffer:
         self.count = 0
         self.columns: list[Sequence[pa.Array]] = []
         self.values: list[Any] = []
-        self.timestamps: list[int | None] | None = None
-        self.keys: list[payload.DictionaryKeys] = []
+        self.timestamps: list[pa.Array] = []
+        self.keys: list[DictionaryKeys] = []
 
     def append(
         self,
         count: int,
         columns: Sequence[pa.Array] | None,
         values: list[Any] | None,
-        timestamps: list[int | None] | None,
-        keys: payload.DictionaryKeys | None,
+        timestamps: pa.Array | None,
+        keys: DictionaryKeys | None,
     ) -> None:
         self.count += count
         if columns is not None:
@@ -150,7 +152,7 @@ class _PendingBuffer:
             assert values is not None
             self.values += values
         if timestamps is not None:
-            self.timestamps = [*(self.timestamps or ()), *timestamps]
+            self.timestamps.append(timestamps)
         if keys is not None:
             self.keys.append(keys)
 
@@ -162,11 +164,12 @@ class _PendingBuffer:
                 if len(self.columns) == 1
                 else [pa.concat_arrays(parts) for parts in zip(*self.columns, strict=True)]
             )
+        stamps = pa.concat_arrays(self.timestamps) if self.timestamps else None
         keys = _merge_keys(self.keys) if self.keys else None
-        return payload.encode(codec, self.count, columns, self.values, self.timestamps, keys)
+        return payload.encode(codec, self.count, columns, self.values, stamps, keys)
 
 
-def _select_keys(keys: payload.DictionaryKeys, selected: Any) -> payload.DictionaryKeys:
+def _select_keys(keys: DictionaryKeys, selected: Any) -> DictionaryKeys:
     """The keys of some records, with a dictionary of only those."""
     codes = keys.codes[selected]
     is_used = np.zeros(len(keys.distinct), np.bool_)
@@ -174,10 +177,10 @@ def _select_keys(keys: payload.DictionaryKeys, selected: Any) -> payload.Diction
     used = np.flatnonzero(is_used)
     places = np.empty(len(keys.distinct), np.int32)
     places[used] = np.arange(len(used), dtype=np.int32)
-    return payload.DictionaryKeys(places[codes], [keys.distinct[i] for i in used.tolist()])
+    return DictionaryKeys(places[codes], [keys.distinct[i] for i in used.tolist()])
 
 
-def _merge_keys(parts: list[payload.DictionaryKeys]) -> payload.DictionaryKeys:
+def _merge_keys(parts: list[DictionaryKeys]) -> DictionaryKeys:
     if len(parts) == 1:
         return parts[0]
     positions: dict[bytes, int] = {}
@@ -185,14 +188,14 @@ def _merge_keys(parts: list[payload.DictionaryKeys]) -> payload.DictionaryKeys:
         np.array([positions.setdefault(key, len(positions)) for key in part.distinct], np.int32)[part.codes]
         for part in parts
     ]
-    return payload.DictionaryKeys(np.concatenate(codes), list(positions))
+    return DictionaryKeys(np.concatenate(codes), list(positions))
 
 
-Choose = Callable[[Batch, payload.DictionaryKeys | None], "Targets | int"]
+Choose = Callable[[Batch, DictionaryKeys | None], "Targets | int"]
 
 
 def _by_key_group(edge: CompiledEdge, sender: int) -> Choose:
-    def choose(batch: Batch, keys: payload.DictionaryKeys | None) -> Targets | int:
+    def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         assert keys is not None
         of_distinct = subtasks_of_keys(keys.distinct, edge.target_max_parallelism, edge.target_parallelism)
         return of_distinct[keys.codes]
@@ -203,7 +206,7 @@ def _by_key_group(edge: CompiledEdge, sender: int) -> Choose:
 def _by_sequence(edge: CompiledEdge, sender: int) -> Choose:
     following = sender % edge.target_parallelism
 
-    def choose(batch: Batch, keys: payload.DictionaryKeys | None) -> Targets | int:
+    def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         nonlocal following
         targets = (following + np.arange(len(batch), dtype=np.int64)) % edge.target_parallelism
         following = (following + len(batch)) % edge.target_parallelism
@@ -219,7 +222,7 @@ def _local_group(edge: CompiledEdge, sender: int) -> Choose:
     behind = max(first + 1, (sender % senders + 1) * edge.target_parallelism // senders)
     following = 0
 
-    def choose(batch: Batch, keys: payload.DictionaryKeys | None) -> Targets | int:
+    def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         nonlocal following
         targets = first + (following + np.arange(len(batch), dtype=np.int64)) % (behind - first)
         following += len(batch)
@@ -232,7 +235,7 @@ def _at_random(edge: CompiledEdge, sender: int) -> Choose:
     # Seeded: a retried task must send the same bytes to the same places.
     generator = np.random.default_rng((edge.number, sender & 0xFFFFFFFF))
 
-    def choose(batch: Batch, keys: payload.DictionaryKeys | None) -> Targets | int:
+    def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         return generator.integers(0, edge.target_parallelism, len(batch), dtype=np.int32)
 
     return choose
@@ -251,7 +254,7 @@ def _by_partitioner(edge: CompiledEdge, sender: int) -> Choose:
     if partitioner is None or selector is None:
         raise PlanError(f"the custom exchange into '{edge.target_name}' needs a partitioner and a key selector")
 
-    def choose(batch: Batch, keys: payload.DictionaryKeys | None) -> Targets | int:
+    def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         targets: list[int] = []
         values = iter(batch.values)
         try:

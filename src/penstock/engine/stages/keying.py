@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
+from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import TypeMismatchError
 from penstock.common.typeinfo import TypeInformation, Types
-from penstock.engine.stages.payload import DictionaryKeys
 from penstock.expressions.evaluator import ExpressionKey, RecordEvaluationError
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_column, encode_key

@@ -35,6 +35,7 @@ from penstock.runtime.keyed_process import KeyedProcessOperator
 from penstock.runtime.keyed_reduce import KeyedReduceOperator
 from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
+from penstock.runtime.rolling_field import RollingFieldOperator, rolls_in_columns
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from penstock.runtime.temporal_join import TemporalJoinOperator
@@ -102,7 +103,8 @@ def _keyed_process(node: KeyedProcessNode) -> Operator:
 
 @lowers(ReduceNode)
 def _reduce(node: ReduceNode) -> Operator:
-    return KeyedReduceOperator(node.function, node.output_type, codec_for(node.output_type))
+    kind = RollingFieldOperator if rolls_in_columns(node.function, node.output_type) else KeyedReduceOperator
+    return kind(node.function, node.output_type, codec_for(node.output_type))
 
 
 @lowers(CoProcessNode)

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
+from penstock.common.dictionary_keys import DictionaryKeys
 
 _LENGTH = struct.Struct("<I")
 _KEY = "__key"
@@ -22,26 +22,12 @@ _TIMESTAMP = "__timestamp"
 _ROWS = "__rows"
 
 
-class DictionaryKeys:
-    """Encoded keys of a run of records: each distinct key once, and a code per record."""
-
-    __slots__ = ("codes", "distinct")
-
-    def __init__(self, codes: np.ndarray[Any, np.dtype[np.int32]], distinct: list[bytes]) -> None:
-        self.codes = codes
-        self.distinct = distinct
-
-    def to_arrow(self) -> pa.Array:
-        """The keys as an Arrow dictionary array."""
-        return pa.DictionaryArray.from_arrays(pa.array(self.codes), pa.array(self.distinct, pa.binary()))
-
-
 def encode(
     codec: RecordCodec,
     count: int,
     columns: Sequence[pa.Array] | None,
     values: list[Any] | None,
-    timestamps: Any,
+    timestamps: pa.Array | None,
     keys: DictionaryKeys | None,
 ) -> bytes:
     """The bytes of `count` records, given as columns (typed) or values (undeclared types)."""
@@ -51,7 +37,7 @@ def encode(
         arrays.append(keys.to_arrow())
         names.append(_KEY)
     if timestamps is not None:
-        arrays.append(timestamps if isinstance(timestamps, pa.Array) else pa.array(timestamps, pa.int64()))
+        arrays.append(timestamps)
         names.append(_TIMESTAMP)
     pickled = b""
     if columns is not None:
@@ -96,9 +82,5 @@ def open_buffer(codec: RecordCodec, payload: bytes) -> Buffer:
 def decode(codec: RecordCodec, payload: bytes) -> Batch:
     """The batch that `encode` made bytes of."""
     buffer = open_buffer(codec, payload)
-    keys: list[bytes] | None = None
-    if buffer.keys is not None:
-        distinct = buffer.keys.dictionary.to_pylist()
-        keys = [distinct[code] for code in buffer.keys.indices.to_numpy().tolist()]
-    timestamps = None if buffer.timestamps is None else buffer.timestamps.to_pylist()
-    return Batch(codec, values=buffer.values, columns=buffer.columns, timestamps=timestamps, keys=keys)
+    keys = None if buffer.keys is None else DictionaryKeys.from_arrow(buffer.keys)
+    return Batch(codec, values=buffer.values, columns=buffer.columns, timestamps=buffer.timestamps, keys=keys)

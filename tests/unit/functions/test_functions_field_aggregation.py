@@ -12,7 +12,7 @@ import pytest
 
 from penstock.common import Row
 from penstock.common.slot_rows import rows_of_columns
-from penstock.datastream.aggregations import FieldAggregation, FieldReduceFunction
+from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 
 
 class Pair(NamedTuple):

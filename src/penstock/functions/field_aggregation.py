@@ -12,7 +12,8 @@ from typing import Any
 
 from penstock.common.row import Row
 from penstock.common.slot_rows import field_access
-from penstock.functions import ReduceFunction
+from penstock.common.typeinfo import CompositeTypeInfo
+from penstock.functions.aggregation import ReduceFunction
 
 _Access = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 """How to read the field of a record, and how to copy the record with another value in it."""
@@ -32,11 +33,19 @@ class FieldReduceFunction(ReduceFunction):
     """Aggregates one field; `field` None aggregates the records themselves."""
 
     def __init__(self, aggregation: FieldAggregation, field: int | str | None) -> None:
+        self.aggregation = aggregation
         self._field = field
         self._is_sum = aggregation is FieldAggregation.SUM
         self._keeps_whole_records = aggregation in (FieldAggregation.MIN_BY, FieldAggregation.MAX_BY)
         self._is_better = operator.lt if aggregation.value.startswith("min") else operator.gt
         self._access: dict[type, _Access] = {}
+
+    def place_in(self, record_type: CompositeTypeInfo) -> int | None:
+        """The place of the field among those of records of a type; None where it has none."""
+        if isinstance(self._field, str):
+            place = record_type.get_field_index(self._field)
+            return place if place >= 0 else None
+        return self._field
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """The aggregate so far."""

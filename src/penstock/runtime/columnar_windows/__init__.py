@@ -1,0 +1,1 @@
+"""Windows whose aggregates are computed as columns: no Python for single records."""
