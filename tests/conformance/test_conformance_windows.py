@@ -24,6 +24,7 @@ from penstock.datastream.window import (
     TimeWindow,
     TumblingEventTimeWindows,
 )
+from penstock.expressions import col, row, sum_, window_end, window_start
 
 Record = tuple[str, int, int]
 """Key, amount, timestamp."""
@@ -101,7 +102,17 @@ def windows(stream: DataStream, switch: Path) -> DataStream:
         .process(Describe("newest"), RESULT)
     )
     everything = tumbling.window_all(TumblingEventTimeWindows.of("500 ms")).process(DescribeAll(), RESULT)
-    return tumbling.union(sliding, sessions, newest, everything)
+    aggregates = {"start": window_start(), "end": window_end(), "total": sum_("f1")}
+    by_name = stream.key_by(0).window(SlidingEventTimeWindows.of("200 ms", "100 ms")).aggregate(**aggregates)
+    all_by_name = stream.window_all(TumblingEventTimeWindows.of("500 ms")).aggregate(**aggregates)
+    return tumbling.union(
+        sliding,
+        sessions,
+        newest,
+        everything,
+        by_name.map(row(kind="by name", key=col("f0"), start=col("start"), end=col("end"), total=col("total")), RESULT),
+        all_by_name.map(row(kind="all by name", key="", start=col("start"), end=col("end"), total=col("total")), RESULT),
+    )
 
 
 def expected() -> set[Result]:
@@ -112,6 +123,9 @@ def expected() -> set[Result]:
         totals["sliding", key, start, start + 200] += amount
         totals["sliding", key, start - 100, start + 100] += amount
         totals["all", "", time - time % 500, time - time % 500 + 500] += amount
+        totals["by name", key, start, start + 200] += amount
+        totals["by name", key, start - 100, start + 100] += amount
+        totals["all by name", "", time - time % 500, time - time % 500 + 500] += amount
         totals["newest", key, 0, 0] = amount
     for key in "ab":
         session: tuple[int, int, int] | None = None
@@ -131,7 +145,7 @@ def test_windows_over_many_epochs_with_a_restart_in_the_middle(
     env: StreamExecutionEnvironment, mode: str, tmp_path: Path
 ) -> None:
     env.configuration.set_string("execution.epoch.max-records", "20")
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(40).with_timestamp_assigner(Time())
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(40).with_timestamp_assigner("f2")
     switch = tmp_path / "power is back"
     for attempt in range(2):
         stream = env.from_collection(RECORDS, RECORD_TYPE).assign_timestamps_and_watermarks(strategy)

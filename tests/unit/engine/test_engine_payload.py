@@ -3,15 +3,16 @@ import pyarrow as pa
 import pytest
 
 from penstock.common.codecs import codec_for
+from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.typeinfo import Types
 from penstock.engine.stages import payload
 
 ROW = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.STRING()])
 
 
-def keys(*encoded: bytes) -> payload.DictionaryKeys:
+def keys(*encoded: bytes) -> DictionaryKeys:
     distinct = sorted(set(encoded))
-    return payload.DictionaryKeys(np.array([distinct.index(key) for key in encoded], np.int32), distinct)
+    return DictionaryKeys(np.array([distinct.index(key) for key in encoded], np.int32), distinct)
 
 
 @pytest.mark.parametrize("with_keys", [False, True])
@@ -19,7 +20,8 @@ def keys(*encoded: bytes) -> payload.DictionaryKeys:
 def test_typed_records_come_back_with_keys_and_timestamps(with_keys, timestamps):
     columns = [pa.array([1, 2, None]), pa.array(["x", None, "z"])]
     sent_keys = keys(b"k1", b"k2", b"k1") if with_keys else None
-    batch = payload.decode(codec_for(ROW), payload.encode(codec_for(ROW), 3, columns, None, timestamps, sent_keys))
+    stamps = None if timestamps is None else pa.array(timestamps)
+    batch = payload.decode(codec_for(ROW), payload.encode(codec_for(ROW), 3, columns, None, stamps, sent_keys))
     assert [tuple(value) for value in batch.values] == [(1, "x"), (2, None), (None, "z")]
     assert batch.timestamps == timestamps
     assert batch.keys == ([b"k1", b"k2", b"k1"] if with_keys else None)

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common.codecs import codec_for
+from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.typeinfo import TypeInformation, Types
 from penstock.engine.stages import sorted_input
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope, Kind
-from penstock.engine.stages.payload import DictionaryKeys, encode
+from penstock.engine.stages.payload import encode
 from penstock.engine.stages.sorted_input import SortedInput
 from penstock.plan.nodes import Exchange, ExchangeKind
 from penstock.state.key_encoding import decode_key, encode_key
@@ -53,7 +54,7 @@ def buffer(number: int, sender: int, seq: int, records: list[tuple[Any, int | No
     columns = None if codec.schema is None else codec.to_columns(values)
     distinct = list(dict.fromkeys(encode_key(key) for key, _ in records))
     codes = np.array([distinct.index(encode_key(key)) for key, _ in records], np.int32)
-    timestamps = [timestamp for _, timestamp in records] if stamped else None
+    timestamps = pa.array([timestamp for _, timestamp in records], pa.int64()) if stamped else None
     payload = encode(codec, len(records), columns, values, timestamps, DictionaryKeys(codes, distinct))
     return Envelope(0, number, sender, seq, int(Kind.DATA), payload)
 

@@ -62,7 +62,8 @@ class ColumnarWindowOperator(Operator):
         self._panes = Panes(context, self._aggregates)
         self._is_loaded = False
         self._assigner_context = _AssignerContext(context)
-        self._key_codec = codec_for(RowTypeInfo(aggregation.key_types, list(aggregation.key_names)))
+        names = list(aggregation.key_names)
+        self._key_codec = codec_for(RowTypeInfo(aggregation.key_types, names)) if names else None
         self._open_windows: dict[int, TimeWindow] = {}
         """Windows that have not fired, by their last millisecond."""
         self._pending: list[tuple[Numbers, Numbers, Columns]] = []
@@ -238,11 +239,11 @@ class ColumnarWindowOperator(Operator):
         self._context.output.emit(batch)
 
     def _key_columns(self, ids: Numbers) -> Columns:
-        names = self._aggregation.key_names
-        if not names:
+        if self._key_codec is None:
             return []
         keys = map(decode_key, self._panes.keys.keys(ids))
-        return self._key_codec.to_columns([Row(key) if len(names) == 1 else Row(*key) for key in keys])
+        has_one_field = len(self._aggregation.key_names) == 1
+        return self._key_codec.to_columns([Row(key) if has_one_field else Row(*key) for key in keys])
 
     def _failure(self, error: Exception, batch: Batch, place: int) -> Exception:
         key = None if batch.keys is None else batch.keys[place]
