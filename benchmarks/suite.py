@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 PENSTOCK = "Penstock"
 PROCESS_FUNCTION = "Penstock, one process function"
+PROCESS_WINDOW = "Penstock, a function of all records of a window"
+SPARK_WINDOWS = "Spark groupBy(window), RocksDB"
+FLINK_SQL = "Flink SQL, parallelism 2"
+PYFLINK = "PyFlink DataStream, parallelism 2"
 
 
 @dataclass(frozen=True)
@@ -15,10 +19,12 @@ class Contender:
     name: str
     script: str
     environment: str = "penstock"
-    """`penstock` (.venv) or `bytewax` (an environment of its own)."""
+    """`penstock` (.venv), or `bytewax` or `pyflink` (environments of their own)."""
     share: float = 1.0
     """The share of the input that it reads: slow ones need not read all to show their rate."""
     needs_broker: bool = False
+    answer: str | None = None
+    """Its right answer, where that is not the benchmark's."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,33 @@ ASYNC_CALLS = Benchmark(
     minimum_rate=5_000,
 )
 
+WINDOWS = Benchmark(
+    name="windows",
+    title="Sum and count per key in windows of 10 s of event time: JSON files, 10,000 keys, two results for three records",
+    answer="windows",
+    contenders=(
+        Contender(PENSTOCK, "windows/penstock_named.py"),
+        Contender(SPARK_WINDOWS, "windows/spark_native.py", answer="windows_but_last"),
+        Contender(FLINK_SQL, "windows/flink_sql.py", environment="pyflink", share=0.5),
+    ),
+    goals=(Goal(SPARK_WINDOWS, 2), Goal(FLINK_SQL, 1.5)),
+    notes=("Spark has no end of time: the last window of its answer is missing, and nothing else may be.",),
+)
+
+WINDOW_FUNCTIONS = Benchmark(
+    name="window_functions",
+    title="The same sum by a Python function: `reduce`",
+    answer="windows",
+    contenders=(
+        Contender(PENSTOCK, "windows/penstock_reduce.py"),
+        Contender(PROCESS_WINDOW, "windows/penstock_process.py", share=0.5),
+        Contender(PYFLINK, "windows/pyflink_reduce.py", environment="pyflink", share=0.0625),
+    ),
+    goals=(Goal(PYFLINK, 10),),
+    records=8_000_000,
+    minimum_rate=150_000,
+)
+
 THROUGHPUT: tuple[Benchmark, ...] = (
     KEYED_SUM,
     KEYED_SUM_MANY_KEYS,
@@ -173,4 +206,6 @@ THROUGHPUT: tuple[Benchmark, ...] = (
     UNION,
     BROADCAST,
     ASYNC_CALLS,
+    WINDOWS,
+    WINDOW_FUNCTIONS,
 )

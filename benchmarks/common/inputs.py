@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 START_OF_TIME = 1_700_000_000_000
+WINDOW_MS = 10_000
+"""Records are a millisecond apart: every window has ten thousand of them."""
+OUT_OF_ORDERNESS_MS = 5_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class InputSpec:
 
     @property
     def directory_name(self) -> str:
-        return f"json-{self.records}-{self.keys}-{self.files}-{self.seed}"
+        return f"json2-{self.records}-{self.keys}-{self.files}-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def make_input(root: Path, spec: InputSpec) -> Path:
     directory.mkdir(parents=True)
     random = np.random.default_rng(spec.seed)
     counts = np.zeros(spec.keys, np.int64)
-    stateless_outputs = stateless_checksum = 0
+    stateless_outputs = stateless_checksum = windows = 0
     per_file = spec.records // spec.files
     for number in range(spec.files):
         keys = random.integers(0, spec.keys, per_file)
@@ -79,11 +82,20 @@ def make_input(root: Path, spec: InputSpec) -> Path:
         kept = mapped[stateless_filter(mapped)]
         stateless_outputs += len(kept)
         stateless_checksum += int(kept.sum())
+        in_windows = np.unique(times // WINDOW_MS * spec.keys + keys)
+        windows += len(in_windows)
     running_sums = value_of(np.arange(spec.keys)) * counts * (counts + 1) // 2
     expected = {
         "keyed_sum": asdict(Expected(per_file * spec.files, int(running_sums.sum()))),
         "stateless": asdict(Expected(stateless_outputs, stateless_checksum)),
     }
+    if per_file % WINDOW_MS == 0:  # no window is in two files
+        last = times >= times[-1] // WINDOW_MS * WINDOW_MS
+        total = int((value_of(np.arange(spec.keys)) * counts).sum())
+        expected["windows"] = asdict(Expected(windows, total))
+        expected["windows_but_last"] = asdict(
+            Expected(windows - len(np.unique(keys[last])), total - int(values[last].sum()))
+        )
     (directory / "expected.json").write_text(json.dumps(expected))
     return directory
 

@@ -8,6 +8,7 @@ import sys
 from pyspark.sql import SparkSession
 
 PARALLELISM = 2
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 def make_session(**settings: str) -> SparkSession:

@@ -12,9 +12,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructField, StructType
 
 from common.contender import Result, parse_arguments
-from common.spark import make_session
-
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+from common.spark import ROCKSDB, make_session
 
 
 class RunningSum(StatefulProcessor):

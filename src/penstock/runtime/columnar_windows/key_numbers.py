@@ -40,6 +40,10 @@ class KeyNumbers:
             self._groups = np.concatenate((self._groups, key_groups_of_keys(known[before:], self._max_parallelism)))
         return np.array(found, np.int64)
 
+    def all(self) -> list[bytes]:
+        """All keys, in the order of their numbers; not to be changed."""
+        return self._keys
+
     def keys(self, numbers: Numbers) -> list[bytes]:
         """The keys of numbers."""
         known = self._keys

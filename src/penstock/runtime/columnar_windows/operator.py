@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
-from penstock.common.codecs import codec_for
 from penstock.common.errors import StateError
-from penstock.common.row import Row
-from penstock.common.typeinfo import RowTypeInfo
 from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.functions.function import RuntimeContext
+from penstock.runtime.columnar_windows.key_columns import KeyColumns
 from penstock.runtime.columnar_windows.key_numbers import Numbers
 from penstock.runtime.columnar_windows.panes import Panes
 from penstock.runtime.columnar_windows.partial_aggregates import Columns, PartialAggregates
@@ -23,7 +21,6 @@ from penstock.runtime.failures import user_function_error
 from penstock.runtime.operator import Operator, OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
-from penstock.state.key_encoding import decode_key
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner, require_timestamp
 from penstock.windows.definition import WindowDefinition
 from penstock.windows.window import TimeWindow
@@ -57,13 +54,11 @@ class ColumnarWindowOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         """Takes note of the context."""
         self._context = context
-        aggregation = self._aggregation
-        self._aggregates = PartialAggregates(aggregation)
+        self._aggregates = PartialAggregates(self._aggregation)
         self._panes = Panes(context, self._aggregates)
         self._is_loaded = False
         self._assigner_context = _AssignerContext(context)
-        names = list(aggregation.key_names)
-        self._key_codec = codec_for(RowTypeInfo(aggregation.key_types, names)) if names else None
+        self._key_columns = KeyColumns(self._aggregation)
         self._open_windows: dict[int, TimeWindow] = {}
         """Windows that have not fired, by their last millisecond."""
         self._pending: list[tuple[Numbers, Numbers, Columns]] = []
@@ -230,20 +225,14 @@ class ColumnarWindowOperator(Operator):
             ids, columns = self._panes.combined(sorted(starts))
         except OverflowError as error:
             raise user_function_error(error, self._context) from error
+        keys = self._key_columns.of(self._panes.keys, ids)
         results = self._aggregates.results(columns, len(ids), window.start, window.end)
         stamps = pa.array(np.full(len(ids), window.max_timestamp(), np.int64))
-        batch = Batch(self._output_codec, columns=[*self._key_columns(ids), *results], timestamps=stamps)
+        batch = Batch(self._output_codec, columns=[*keys, *results], timestamps=stamps)
         for pane in starts:
             if not self._is_open(pane, window.max_timestamp()):
                 self._panes.remove(pane)
         self._context.output.emit(batch)
-
-    def _key_columns(self, ids: Numbers) -> Columns:
-        if self._key_codec is None:
-            return []
-        keys = map(decode_key, self._panes.keys.keys(ids))
-        has_one_field = len(self._aggregation.key_names) == 1
-        return self._key_codec.to_columns([Row(key) if has_one_field else Row(*key) for key in keys])
 
     def _failure(self, error: Exception, batch: Batch, place: int) -> Exception:
         key = None if batch.keys is None else batch.keys[place]
