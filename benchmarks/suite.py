@@ -189,7 +189,7 @@ WINDOW_FUNCTIONS = Benchmark(
     contenders=(
         Contender(PENSTOCK, "windows/penstock_reduce.py"),
         Contender(PROCESS_WINDOW, "windows/penstock_process.py", share=0.5),
-        Contender(PYFLINK, "windows/pyflink_reduce.py", environment="pyflink", share=0.0625),
+        Contender(PYFLINK, "windows/pyflink_reduce.py", environment="pyflink", share=0.1),
     ),
     goals=(Goal(PYFLINK, 10),),
     records=8_000_000,
