@@ -17,7 +17,7 @@ from common.flink_files import READERS, one_file_per_reader
 from common.inputs import OUT_OF_ORDERNESS_MS, records_of
 
 # Without it a local job runs all Python functions in threads of this process.
-os.environ["_python_worker_execution_mode"] = "process"
+os.environ["_python_worker_execution_mode"] = "process"  # noqa: SIM112 (the name that PyFlink reads)
 
 RECORDS = """
 CREATE TABLE records (

@@ -23,7 +23,7 @@ def main() -> None:
     windows = job.records.key_by(lambda record: record[0]).window(
         TumblingEventTimeWindows.of(Time.milliseconds(WINDOW_MS))
     )
-    sums = windows.reduce(add, output_type=Types.ROW([Types.LONG(), Types.LONG(), Types.LONG()]))
+    sums = windows.reduce(add, output_type=Types.ROW([Types.LONG()] * 3))
     job.run_counted(sums, value_field=1)
 
 
