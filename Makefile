@@ -1,12 +1,13 @@
 # `make` lists the targets. Everything lives in this checkout: .venv (packages) and .cache (jars, tools).
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-services demo test test-fast lint format lock bench docs clean
+.PHONY: help setup setup-services demo test test-fast lint format lock bench soak docs clean
 
 PENSTOCK_CACHE ?= $(CURDIR)/.cache
 export PENSTOCK_CACHE
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 BENCH_ARGS ?=
+SOAK_ARGS ?=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,10 +17,8 @@ setup: .venv/.installed ## make the environment in .venv (Java and uv are looked
 .venv/.installed: requirements.lock pyproject.toml
 	@tools/bootstrap.sh
 
-setup-services: $(PENSTOCK_CACHE)/kafka/.complete ## download the servers that the tests start
-
-$(PENSTOCK_CACHE)/kafka/.complete: tests/services/pom.xml
-	@tools/fetch_kafka.sh
+setup-services: setup ## download the servers that the tests start
+	@tools/fetch_services.sh
 
 demo: setup ## a live stateful job on Spark, for a minute
 	@$(BIN)/python examples/payments_demo.py
@@ -28,8 +27,8 @@ test: setup setup-services ## all tests; those that kill processes run last and 
 	$(PYTEST) -n 2 --dist loadfile -m "not faults"
 	$(PYTEST) -m faults
 
-test-fast: setup ## the tests that need neither a JVM nor a broker
-	$(PYTEST) -n 2 --dist loadfile -m "not spark and not kafka and not faults"
+test-fast: setup ## the tests that need neither a JVM nor a server
+	$(PYTEST) -n 2 --dist loadfile -m "not spark and not kafka and not postgres and not faults"
 
 lint: setup ## style, types, layers, file sizes
 	$(BIN)/ruff check .
@@ -47,6 +46,10 @@ lock: ## renew requirements.lock from pyproject.toml
 
 bench: setup setup-services ## measure, and write docs/benchmarks.md; BENCH_ARGS="--only keyed_sum --records 1000000"
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+soak: setup setup-services ## half an hour of kills and other faults, and docs/fault-table.md; SOAK_ARGS="--minutes 5"
+	PENSTOCK_RETENTION_EPOCHS=10000 $(PYTEST) tests/unit/engine/test_engine_retention.py
+	$(BIN)/python tools/soak.py $(SOAK_ARGS)
 
 docs: setup ## write the generated pages, and run every example of the documentation
 	$(BIN)/python tools/make_reference.py

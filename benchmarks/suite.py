@@ -8,6 +8,8 @@ PENSTOCK = "Penstock"
 PROCESS_FUNCTION = "Penstock, one process function"
 SPARK_WINDOWS = "Spark groupBy(window), RocksDB"
 FLINK_SQL = "Flink SQL, parallelism 2"
+SPARK_KAFKA = "Spark's Kafka source and sink, at least once"
+MATCH_RECOGNIZE = "Flink SQL, MATCH_RECOGNIZE, parallelism 2"
 PYFLINK = "PyFlink DataStream, parallelism 2"
 
 
@@ -236,6 +238,83 @@ INTERVAL_JOIN = Benchmark(
     ),
 )
 
+FILE_SINK = Benchmark(
+    name="file_sink",
+    title="JSON files into Parquet files: exactly once, against Spark's `write`",
+    answer="copy",
+    contenders=(
+        Contender(PENSTOCK, "file_sink/penstock_parquet.py"),
+        Contender("Spark's read.json and write.parquet", "file_sink/spark_write.py"),
+    ),
+    goals=(Goal("Spark's read.json and write.parquet", 0.85),),
+    notes=("Spark's `write` promises nothing after a failure: what a failed job has left must be removed by hand.",),
+)
+
+PATTERN = Benchmark(
+    name="pattern",
+    title="A pattern of three steps per key (`a`, no `c`, `b` within 10 s of event time): JSON files, 10,000 keys",
+    answer="followed_by",
+    contenders=(
+        Contender(PENSTOCK, "cep/penstock_followed_by.py"),
+        Contender(MATCH_RECOGNIZE, "cep/flink_followed_by.py", environment="pyflink"),
+    ),
+    records=2_000_000,
+    minimum_rate=100_000,
+    notes=("SQL has no relaxed contiguity: there, events that are passed over are part of the match.",),
+)
+
+STRICT_PATTERN = Benchmark(
+    name="strict_pattern",
+    title="A pattern of two events right behind each other per key: JSON files, 10,000 keys",
+    answer="strictly_next",
+    contenders=(
+        Contender(PENSTOCK, "cep/penstock_strictly_next.py"),
+        Contender(MATCH_RECOGNIZE, "cep/flink_strictly_next.py", environment="pyflink"),
+    ),
+    records=2_000_000,
+    minimum_rate=200_000,
+)
+
+KAFKA_TO_KAFKA = Benchmark(
+    name="kafka_to_kafka",
+    title="A topic copied to another: at least once",
+    answer="copy",
+    contenders=(
+        Contender(PENSTOCK, "kafka_to_kafka/penstock_at_least_once.py", needs_broker=True),
+        Contender(SPARK_KAFKA, "kafka_to_kafka/spark_copy.py", needs_broker=True),
+    ),
+    goals=(Goal(SPARK_KAFKA, 0.8),),
+    records=4_000_000,
+    files_per_epoch=2,
+    notes=("The broker runs beside the job, on the same two cores: its work is part of every rate.",),
+)
+
+KAFKA_TO_KAFKA_EXACTLY_ONCE = Benchmark(
+    name="kafka_to_kafka_exactly_once",
+    title="A topic copied to another: exactly once, against Spark's sink, which is at least once",
+    answer="copy",
+    contenders=(
+        Contender(PENSTOCK, "kafka_to_kafka/penstock_exactly_once.py", needs_broker=True),
+        Contender(SPARK_KAFKA, "kafka_to_kafka/spark_copy.py", needs_broker=True),
+    ),
+    goals=(Goal(SPARK_KAFKA, 0.5),),
+    records=4_000_000,
+    files_per_epoch=2,
+    notes=("The broker runs beside the job, on the same two cores: its work is part of every rate.",),
+)
+
+POSTGRES_SINK = Benchmark(
+    name="postgres_sink",
+    title="Running sums into a table of PostgreSQL: an upsert for every record, exactly once, 1,000,000 keys",
+    answer="keyed_sum",
+    contenders=(Contender(PENSTOCK, "postgres_sink/penstock_upsert.py"),),
+    records=2_000_000,
+    keys=1_000_000,
+    files_per_epoch=1,
+    minimum_rate=20_000,
+    notes=("The server runs beside the job, on the same two cores: its work is part of the rate.",),
+)
+
 THROUGHPUT: tuple[Benchmark, ...] = (
     KEYED_SUM,
     KEYED_SUM_MANY_KEYS,
@@ -251,4 +330,10 @@ THROUGHPUT: tuple[Benchmark, ...] = (
     WINDOW_PROCESS,
     SESSIONS,
     INTERVAL_JOIN,
+    FILE_SINK,
+    PATTERN,
+    STRICT_PATTERN,
+    KAFKA_TO_KAFKA,
+    KAFKA_TO_KAFKA_EXACTLY_ONCE,
+    POSTGRES_SINK,
 )

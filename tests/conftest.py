@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from services.kafka import KafkaBroker
+from services.postgres import Postgres
 
 # Hypothesis' deadline of 200 ms an example measures how busy the machine is, not the code under test.
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
+
+# A job that fails in a test is to fail at once; tests of restarts set a strategy.
+os.environ.setdefault("PENSTOCK_RESTART_STRATEGY", "none")
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +30,20 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrok
         broker.delete()
 
 
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A running PostgreSQL server, started for the first test that asks for it; one per worker of pytest-xdist."""
+    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.delete()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need the broker."""
+    """Marks the tests that need a server."""
     for item in items:
-        if "kafka_broker" in getattr(item, "fixturenames", ()):
-            item.add_marker("kafka")
+        for fixture, marker in (("kafka_broker", "kafka"), ("postgres", "postgres")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)

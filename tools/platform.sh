@@ -76,7 +76,7 @@ need_maven() {
     if may_install_packages; then
         apt_install maven && have mvn && return
     fi
-    die "Maven is needed to download the Kafka broker that the tests start." \
+    die "Maven is needed to download the servers that the tests start." \
         "Install it:  $(install_hint maven maven maven maven)" \
         "and run the command again."
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +54,23 @@ def test_remote_model_inference() -> None:
     results = [json.loads(line[line.index("{") :]) for line in output.splitlines()]
     opinions = ["positive", "negative", "neutral", "positive", None, "positive"] * 2
     assert sorted((each["user_id"], each["analysis_result"]) for each in results) == list(enumerate(opinions))
+
+
+def test_fraud_detection() -> None:
+    example = runpy.run_path(str(EXAMPLES / "fraud_detection.py"))
+    payments = sorted(example["some_payments"](1_500), key=lambda payment: payment.at)
+    expected: list[str] = []
+    for card in {payment.card for payment in payments}:
+        tries: list[Any] = []
+        for payment in (each for each in payments if each.card == card):
+            if payment.amount > 500:
+                while tries and any(each.place == payment.place for each in tries):
+                    tries.pop(0)
+                tries = [each for each in tries if payment.at - each.at < 60_000]
+                if tries:
+                    small = ", ".join(f"{each.amount} in {each.place}" for each in tries)
+                    expected.append(f"{card}: {small}; then {payment.amount} in {payment.place}")
+            tries = [*tries, payment] if payment.amount < 1 else []
+    output = run_example("fraud_detection.py", "--engine", "local", "--payments", "1500")
+    assert sorted(line.partition("> ")[2] for line in output.splitlines()) == sorted(expected)
+    assert len(expected) > 10

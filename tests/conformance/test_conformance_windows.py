@@ -110,8 +110,8 @@ def windows(stream: DataStream, switch: Path) -> DataStream:
         sessions,
         newest,
         everything,
-        by_name.map(row(kind="by name", key=col("f0"), start=col("start"), end=col("end"), total=col("total")), RESULT),
-        all_by_name.map(row(kind="all by name", key="", start=col("start"), end=col("end"), total=col("total")), RESULT),
+        by_name.map(row(kind="by name", key=col("f0"), **{name: col(name) for name in aggregates}), RESULT),
+        all_by_name.map(row(kind="all by name", key="", **{name: col(name) for name in aggregates}), RESULT),
     )
 
 

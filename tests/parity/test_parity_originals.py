@@ -16,17 +16,7 @@ from parity.pyflink_examples import EXAMPLES, PYTHON_WITH_PYFLINK, example_file,
 RECORDED = json.loads((kit.RECORDED / "examples.json").read_text())["examples"]
 
 
-_FILE_SINK = "imports FileSink's builder, OutputFileConfig and RollingPolicy, which are not built yet"
-GAPS = {name: _FILE_SINK for name, example in EXAMPLES.items() if "window" in example.path or name == "word_count"}
-
-
-def _declared(name: str) -> object:
-    """An example that does not run yet must fail, so that whoever closes the gap takes it out of the list."""
-    marks = [pytest.mark.xfail(reason=GAPS[name], raises=RuntimeError, strict=True)] if name in GAPS else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", map(_declared, EXAMPLES))
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_the_original_prints_what_it_prints_under_pyflink(name: str, tmp_path: Path) -> None:
     original = example_file(os.environ[PYTHON_WITH_PYFLINK], name)
     recorded = RECORDED[name]

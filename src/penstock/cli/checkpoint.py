@@ -91,7 +91,8 @@ class Checkpoint:
         """How many pieces of output the epoch published, by the uid of the sink."""
         if manifest.tokens is None:
             return {}
-        return {uid: len(staged) for uid, staged in json.loads(self.storage.read_verified(manifest.tokens)).items()}
+        staged = json.loads(self.storage.read_verified(manifest.tokens))
+        return {uid: sum(map(len, subtasks.values())) for uid, subtasks in staged.items()}
 
     def state(self, manifest: Manifest) -> StateContents:
         """What the state of all operators holds."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from penstock.cli.program import FAILED, collect_options, program_options, run_program
+from penstock.common.configuration import Configuration
 from penstock.execution.job_client import JobClient
 from penstock.execution.job_watchers import watching
 from penstock.plan.forms import PLAN_FORMS
@@ -31,11 +32,11 @@ def explain(
     The program runs up to its first execute(), and ends there: no job is started.
     """
     configuration = collect_options(master, engine, checkpoint, given)
-    watcher = _FirstPlan()
+    watcher = FirstPlan()
     try:
         with watching(watcher):
             code = run_program(file, arguments, configuration)
-    except _PlanReached:
+    except PlanReached:
         code = 0
     if watcher.plan is None:
         if code == 0:
@@ -44,17 +45,20 @@ def explain(
     click.echo(PLAN_FORMS[form](watcher.plan), nl=False)
 
 
-class _PlanReached(BaseException):
+class PlanReached(BaseException):
     """Ends the program where its job would start; no `except Exception` of the program stops it."""
 
 
-class _FirstPlan:
+class FirstPlan:
+    """Takes the plan of the first job that a program would start, and ends the program there."""
+
     def __init__(self) -> None:
         self.plan: Plan | None = None
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, plan: Plan, configuration: Configuration) -> None:
+        """Takes the plan."""
         self.plan = plan
-        raise _PlanReached
+        raise PlanReached
 
     def started(self, client: JobClient) -> None:
-        pass
+        """Never called."""

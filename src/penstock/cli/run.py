@@ -12,6 +12,8 @@ from rich.console import Console
 
 from penstock.cli.live_table import LiveTable
 from penstock.cli.program import FAILED, INTERRUPTED, collect_options, program_options, report_failure, run_program
+from penstock.common import options
+from penstock.common.configuration import Configuration
 from penstock.common.errors import JobExecutionException
 from penstock.common.job import JobStatus
 from penstock.execution.job_client import JobClient
@@ -22,6 +24,9 @@ from penstock.plan.plan import Plan
 @click.command()
 @program_options
 @click.option("--progress/--no-progress", default=None, help="Live counts; by default where there is a terminal.")
+@click.option("--standby", is_flag=True, help="Wait while another driver runs the job, and take over when it is gone.")
+@click.option("--from-savepoint", metavar="DIR", help="Start from a savepoint (execution.savepoint.path).")
+@click.option("--allow-non-restored-state", is_flag=True, help="State that the program has no operator for is dropped.")
 def run(
     file: Path,
     arguments: tuple[str, ...],
@@ -30,6 +35,9 @@ def run(
     checkpoint: str | None,
     given: tuple[str, ...],
     progress: bool | None,
+    standby: bool,
+    from_savepoint: str | None,
+    allow_non_restored_state: bool,
 ) -> None:
     """Run the program FILE with ARGUMENTS (after `--`, where they look like options).
 
@@ -40,6 +48,12 @@ def run(
     130 after Ctrl-C, and the program's own where it calls sys.exit().
     """
     configuration = collect_options(master, engine, checkpoint, given)
+    if standby:
+        configuration.set(options.STANDBY, True)
+    if from_savepoint is not None:
+        configuration.set(options.SAVEPOINT_PATH, from_savepoint)
+    if allow_non_restored_state:
+        configuration.set(options.IGNORE_UNCLAIMED_STATE, True)
     watcher = _Jobs(_console(progress))
     with watching(watcher):
         code = run_program(file, arguments, configuration)
@@ -60,7 +74,7 @@ class _Jobs:
         self._table = None if console is None else LiveTable(console)
         self._clients: list[JobClient] = []
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, plan: Plan, configuration: Configuration) -> None:
         """Nothing to do."""
 
     def started(self, client: JobClient) -> None:

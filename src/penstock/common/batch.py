@@ -133,8 +133,10 @@ class Batch:
         if start == 0 and end == len(self):
             return self
         stamps = self.either_timestamps
-        if stamps is not None:
-            stamps = stamps.slice(start, end - start) if isinstance(stamps, pa.Array) else stamps[start:end]
+        if isinstance(stamps, list):
+            stamps = stamps[start:end]
+        elif stamps is not None:
+            stamps = stamps.slice(start, end - start)
         return Batch(
             self.codec,
             values=None if self._values is None else self._values[start:end],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 class PenstockError(Exception):
@@ -63,6 +63,10 @@ class CheckpointError(PenstockError):
     """The checkpoint directory cannot be used for this job; the message says why and what to do."""
 
 
+class CheckpointUnavailableError(CheckpointError):
+    """The checkpoint directory cannot be read or written now: a full disk, a file system that is away."""
+
+
 class FencedError(CheckpointError):
     """Another driver has taken over this job; this one must stop."""
 
@@ -98,6 +102,10 @@ class FailureReport:
     key: str | None = None
     record: str | None = None
     call_site: str | None = None
+    watermark: int | None = None
+    """How far event time had come in the operator."""
+    state: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the state of the key held, by the name of the state."""
 
     def render(self) -> str:
         """The report as a person reads it: the user's own traceback first, then where it happened."""
@@ -140,3 +148,11 @@ class ArgumentError(PlanError, TypeError):
 
 class InvalidTypeError(PenstockError, ValueError):
     """A declared type contradicts itself: two fields of one name, names and types of different number, ..."""
+
+
+class MalformedPatternError(PlanError):
+    """A pattern of events whose parts do not fit together."""
+
+
+class PartialMatchLimitError(PenstockError):
+    """A key has more partial matches of a pattern than the job allows."""

@@ -36,15 +36,9 @@ class JobClient(ABC):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        """Not built: every committed epoch is a point to start again from."""
-        raise UnsupportedError(
-            "savepoints are not built. Call `cancel()`: the job ends after the epoch under way, and the program "
-            "continues from there when it is started again with the same `execution.checkpointing.dir`."
-        )
+        """Ends the job with a savepoint, whose path is the answer."""
+        raise UnsupportedError(f"{type(self).__name__} has no savepoints")
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Not built: every committed epoch is a point to start again from."""
-        raise UnsupportedError(
-            "savepoints are not built. Every committed epoch is durable in `execution.checkpointing.dir`; "
-            "`state.retained-checkpoints` says how many of them are kept."
-        )
+        """Writes a savepoint while the job goes on; its path is the answer."""
+        raise UnsupportedError(f"{type(self).__name__} has no savepoints")

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from penstock.common.checkpoint_options import (
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MIN_PAUSE,
+    CHECKPOINT_MODE,
+    CHECKPOINT_RETENTION,
+    CHECKPOINT_TIMEOUT,
+    NUM_RETAINED,
+    STANDBY,
+    STANDBY_TIMEOUT,
+    TOLERABLE_FAILURES,
+)
 from penstock.common.config_options import (
     ConfigOption,
     member_of,
@@ -15,6 +26,7 @@ from penstock.common.config_options import (
 )
 from penstock.common.execution_mode import RuntimeExecutionMode
 from penstock.common.restart_options import (
+    EXPONENTIAL_ATTEMPTS,
     EXPONENTIAL_INITIAL,
     EXPONENTIAL_JITTER,
     EXPONENTIAL_MAX,
@@ -27,6 +39,7 @@ from penstock.common.restart_options import (
     FIXED_DELAY_DELAY,
     RESTART_STRATEGY,
 )
+from penstock.common.savepoint_options import IGNORE_UNCLAIMED_STATE, SAVEPOINT_DIRECTORY, SAVEPOINT_PATH
 from penstock.common.time import parse_duration
 
 ENGINE = ConfigOption(
@@ -182,6 +195,13 @@ PYTHON_EXECUTABLE = ConfigOption[str | None](
     "The Python that executors run; the same as spark.pyspark.python.",
 )
 
+CEP_MAX_PARTIAL_MATCHES = ConfigOption(
+    "cep.max-partial-matches",
+    positive(parse_integer),
+    10_000,
+    "How many partial matches of a pattern a key may have; the job fails when there are more.",
+)
+
 ALL_OPTIONS = (
     ENGINE,
     RUNTIME_MODE,
@@ -194,6 +214,18 @@ ALL_OPTIONS = (
     AUTO_WATERMARK_INTERVAL,
     GATHER_MEMORY,
     CHECKPOINT_DIRECTORY,
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MODE,
+    CHECKPOINT_TIMEOUT,
+    CHECKPOINT_MIN_PAUSE,
+    TOLERABLE_FAILURES,
+    CHECKPOINT_RETENTION,
+    NUM_RETAINED,
+    STANDBY,
+    STANDBY_TIMEOUT,
+    SAVEPOINT_PATH,
+    IGNORE_UNCLAIMED_STATE,
+    SAVEPOINT_DIRECTORY,
     STATE_BACKEND,
     STATE_LOCAL_DIRECTORY,
     RETAINED_CHECKPOINTS,
@@ -208,6 +240,7 @@ ALL_OPTIONS = (
     PYTHON_ARCHIVES,
     PYTHON_REQUIREMENTS,
     PYTHON_EXECUTABLE,
+    CEP_MAX_PARTIAL_MATCHES,
     RESTART_STRATEGY,
     FIXED_DELAY_ATTEMPTS,
     FIXED_DELAY_DELAY,
@@ -219,4 +252,5 @@ ALL_OPTIONS = (
     EXPONENTIAL_MULTIPLIER,
     EXPONENTIAL_RESET,
     EXPONENTIAL_JITTER,
+    EXPONENTIAL_ATTEMPTS,
 )

@@ -24,12 +24,14 @@ def _strategy(value: Any) -> str:
     return _NAMES[one_of(*_NAMES)(value)]
 
 
-RESTART_STRATEGY = ConfigOption(
+RESTART_STRATEGY = ConfigOption[str | None](
     "restart-strategy.type",
     _strategy,
-    "none",
-    "What follows a failure of the program's own code: none (the job fails), fixed-delay, failure-rate or "
-    "exponential-delay. A restarted job goes on from its last committed epoch.",
+    None,
+    "What follows a failure: none (the job fails), fixed-delay, failure-rate or exponential-delay. A restarted job "
+    "goes on from its last committed epoch. Unset: exponential-delay for a stream with a checkpoint directory or "
+    "interval, else none.",
+    environment_variable="PENSTOCK_RESTART_STRATEGY",
 )
 FIXED_DELAY_ATTEMPTS = ConfigOption(
     "restart-strategy.fixed-delay.attempts",
@@ -90,4 +92,10 @@ EXPONENTIAL_JITTER = ConfigOption(
     parse_number,
     0.1,
     "The part of a wait that is random, either way.",
+)
+EXPONENTIAL_ATTEMPTS = ConfigOption[int | None](
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff",
+    positive(parse_integer),
+    None,
+    "How often a job is started again, counted from the last time that the wait was the first one; unset: without end.",
 )

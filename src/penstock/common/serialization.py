@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
-from penstock.common.errors import ConfigurationError, TypeMismatchError
+from penstock.common.errors import ConfigurationError, TypeMismatchError, UnsupportedError
 from penstock.common.typeinfo import TypeInformation, Types
 
 Timestamps = Sequence[int | None]
@@ -32,6 +32,10 @@ class SerializationSchema(ABC):
     @abstractmethod
     def serialize(self, element: Any) -> bytes:
         """The message for a record."""
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
+        """The messages for many records; a schema that can make them faster than one by one overrides it."""
+        return [self.serialize(value) for value in batch.values]
 
 
 class DeserializationSchema(ABC):
@@ -72,6 +76,13 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
                 "convert it with `map(str)` first"
             )
         return element.encode(self._charset)
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:  # noqa: D102
+        if self._charset == "utf-8" and batch.is_columnar and batch.codec.schema == codec_for(Types.STRING()).schema:
+            (texts,) = batch.columns
+            if not texts.null_count:
+                return texts.cast(pa.binary()).to_pylist()
+        return super().serialize_batch(batch)
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
         present, times, places = with_values(messages, timestamps)
@@ -129,6 +140,9 @@ class RowFieldExtractorSchema(SerializationSchema):
 class Encoder:
     """Writes records to a file, one by one. A class of your own has `encode`."""
 
+    charset: str | None = None
+    """The charset of `simple_string_encoder`; None for any other."""
+
     def __init__(self, encode: Callable[[Any], bytes]) -> None:
         self._encode = encode
 
@@ -143,7 +157,49 @@ class Encoder:
         >>> Encoder.simple_string_encoder().encode(42)
         b'42\\n'
         """
-        return Encoder(_LineOfText(_charset("simple_string_encoder", charset_name)))
+        charset = _charset("simple_string_encoder", charset_name)
+        encoder = Encoder(_LineOfText(charset))
+        encoder.charset = charset
+        return encoder
+
+
+class BulkWriter(ABC):
+    """Writes the records of one file."""
+
+    @abstractmethod
+    def write(self, batch: Batch) -> None:
+        """Takes records."""
+
+    def finish(self) -> None:
+        """Writes what is left, such as a footer; the file stays open."""
+        return
+
+
+class BulkWriterFactory(ABC):
+    """Makes the writers of a file format. Instances are pickled to the tasks; the same records give the same bytes."""
+
+    suffix: str = ""
+    """What the names of such files end with."""
+
+    @abstractmethod
+    def create(self, file: BinaryIO) -> BulkWriter:
+        """A writer for a new file, which only grows."""
+
+    def for_records(self, record_type: TypeInformation) -> BulkWriterFactory:
+        """The factory for records of a type; called where the program is built. Raises where it cannot write them."""
+        return self
+
+    def merge(self, inputs: Iterable[BinaryIO], output: BinaryIO) -> None:
+        """Writes the records of several files of the format into one."""
+        raise UnsupportedError(f"{type(self).__name__} cannot read back what it wrote, so its files are not compacted")
+
+
+class RowDataBulkWriterFactory(BulkWriterFactory):
+    """A factory whose files have rows of one declared type."""
+
+    @abstractmethod
+    def get_row_type(self) -> TypeInformation:
+        """The type of the rows."""
 
 
 class _LineOfText:

@@ -16,6 +16,7 @@ from penstock.common.serialization import (
     with_values,
 )
 from penstock.common.typeinfo import TypeInformation, Types
+from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.json.columns import JsonColumns, JsonError
 
 __all__ = [
@@ -32,12 +33,12 @@ class JsonDeserializationSchema(DeserializationSchema):
     """Each message is a JSON object, read into the columns of a type with named fields.
 
     A field that an object lacks is None, a field that the type lacks is ignored; messages without a value are
-    skipped.
+    skipped. `type_info` is a type with fields, a dataclass, a NamedTuple, or DDL text: `"id BIGINT, name STRING"`.
     """
 
-    def __init__(self, type_info: TypeInformation) -> None:
-        self._type_info = type_info
-        self._columns = JsonColumns(type_info)
+    def __init__(self, type_info: RowDescription) -> None:
+        self._type_info: TypeInformation = row_type_of("JsonDeserializationSchema", type_info)
+        self._columns = JsonColumns(self._type_info)
 
     def __reduce__(self) -> tuple[type[JsonDeserializationSchema], tuple[TypeInformation]]:
         return type(self), (self._type_info,)

@@ -10,6 +10,8 @@ from typing import Any
 
 from penstock.common.batch import Batch
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.broken_records import BrokenRecords
+from penstock.functions.output_tag import OutputTag
 
 Json = Any
 """What `json.dumps` takes; positions and descriptors are kept in manifests, so nothing else will do."""
@@ -113,6 +115,8 @@ class SplitReader(ABC):
     """After `read` is exhausted: whether the split has ended."""
     watermark: int | None = None
     """How far event time has come before the next batch, and after the last, where the source itself says so."""
+    broken_records: BrokenRecords | None = None
+    """What could not be read; looked at after every batch and at the end of a read."""
 
     @abstractmethod
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
@@ -128,6 +132,11 @@ class Source(ABC):
 
     is_prepared: bool = True
     """False for a source that cannot be pickled itself: what its `prepared` returns is read in its place."""
+
+    @property
+    def broken_records_tag(self) -> OutputTag | None:
+        """The side output for records that cannot be read, where there is one."""
+        return None
 
     @property
     @abstractmethod

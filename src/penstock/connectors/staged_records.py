@@ -10,7 +10,7 @@ import cloudpickle
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
-from penstock.common.errors import TypeMismatchError
+from penstock.common.errors import StateCorruptionError, TypeMismatchError
 
 _COLUMNS = b"C"
 _OBJECTS = b"P"
@@ -44,8 +44,13 @@ def _pickled(values: list[Any]) -> bytes:
 
 
 def unpack_records(content: bytes, codec: RecordCodec) -> list[Any]:
-    """The records of one packed batch."""
+    """The records of one packed batch; they are unpickled only where the program has declared no type for them."""
     if content[:1] == _OBJECTS:
+        if codec.schema is not None:
+            raise StateCorruptionError(
+                f"staged records with the columns {codec.schema.names} are pickled objects instead: the file is not "
+                "what the job has written. Restore it from a copy."
+            )
         return pickle.loads(memoryview(content)[1:])
     return [value for batch in _batches(content) for value in codec.to_values(batch.columns)]
 

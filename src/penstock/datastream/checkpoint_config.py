@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.common.config_options import ConfigOption, member_of, parse_boolean, parse_integer, positive
+from penstock.common import options
+from penstock.common.checkpointing import CheckpointingMode, ExternalizedCheckpointRetention
+from penstock.common.config_options import ConfigOption, parse_boolean, parse_integer, positive
 from penstock.common.configuration import Configuration
 from penstock.common.time import Duration, DurationLike, parse_duration
 from penstock.datastream.arguments import check_instance, refuse, refuse_argument
-from penstock.datastream.checkpointing_mode import CheckpointingMode
-from penstock.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 
-_INTERVAL = ConfigOption("execution.checkpointing.interval", parse_duration, -1)
-_MODE = ConfigOption("execution.checkpointing.mode", member_of(CheckpointingMode), CheckpointingMode.EXACTLY_ONCE)
-_TIMEOUT = ConfigOption("execution.checkpointing.timeout", parse_duration, 600_000)
-_MIN_PAUSE = ConfigOption("execution.checkpointing.min-pause", parse_duration, 0)
 _MAX_CONCURRENT = ConfigOption("execution.checkpointing.max-concurrent-checkpoints", positive(parse_integer), 1)
-_TOLERABLE_FAILURES = ConfigOption("execution.checkpointing.tolerable-failed-checkpoints", parse_integer, 0)
-_RETENTION = ConfigOption(
-    "execution.checkpointing.externalized-checkpoint-retention",
-    member_of(ExternalizedCheckpointRetention),
-    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
-)
 _UNALIGNED = ConfigOption("execution.checkpointing.unaligned.enabled", parse_boolean, False)
 _FORCE_UNALIGNED = ConfigOption("execution.checkpointing.unaligned.forced", parse_boolean, False)
 _ALIGNED_TIMEOUT = ConfigOption("execution.checkpointing.aligned-checkpoint-timeout", parse_duration, 0)
@@ -32,9 +22,10 @@ class CheckpointConfig:
     """How checkpoints are made: a view of an environment's options, under PyFlink's names.
 
     A job here is checkpointed after every epoch, exactly once, whatever is set: the state of each epoch is durable
-    before its output is seen. What Flink needs to know to weave checkpoints into a running stream (intervals, pauses,
-    timeouts, alignment) is kept and given back, so that programs which set it run; it has nothing to act on.
-    `execution.checkpointing.dir` says where checkpoints are; they stay there after `cancel`, whatever the retention.
+    before its output is seen. Interval and pause space epochs out, the timeout and the number of tolerable failures
+    say when an epoch is run again and how often, and the retention what becomes of the checkpoint in
+    `execution.checkpointing.dir` at the end. What Flink needs to know to weave checkpoints into a running stream
+    (alignment, concurrent checkpoints) is kept and given back; it has nothing to act on.
     """
 
     def __init__(self, configuration: Configuration) -> None:
@@ -46,10 +37,10 @@ class CheckpointConfig:
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
         """What was set."""
-        return self._configuration.get(_MODE)
+        return self._configuration.get(options.CHECKPOINT_MODE)
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Kept: it is exactly once in any case."""
+        """Kept: it is exactly once in any case, for at least once would be no cheaper."""
         check_instance(
             "set_checkpointing_mode",
             "checkpointing_mode",
@@ -57,35 +48,38 @@ class CheckpointConfig:
             (CheckpointingMode,),
             "a CheckpointingMode",
         )
-        return self._set(_MODE, checkpointing_mode)
+        return self._set(options.CHECKPOINT_MODE, checkpointing_mode)
 
     def get_checkpoint_interval(self) -> int:
         """What was set, in ms; -1: nothing was."""
-        return self._configuration.get(_INTERVAL)
+        return self._configuration.get(options.CHECKPOINT_INTERVAL)
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        """Kept: there is a checkpoint after every epoch. To make epochs rarer set `execution.epoch.interval`."""
+        """Sets the least time from the start of one epoch, which is a checkpoint, to the start of the next, in ms.
+
+        An epoch that has read as much as it may is followed by the next at once.
+        """
         if parse_duration(checkpoint_interval) < 1:
             raise refuse_argument(
                 "set_checkpoint_interval", "checkpoint_interval", checkpoint_interval, "milliseconds, from 1"
             )
-        return self._set(_INTERVAL, checkpoint_interval)
+        return self._set(options.CHECKPOINT_INTERVAL, checkpoint_interval)
 
     def get_checkpoint_timeout(self) -> int:
         """What was set, in ms."""
-        return self._configuration.get(_TIMEOUT)
+        return self._configuration.get(options.CHECKPOINT_TIMEOUT)
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
-        """Kept, and without effect."""
-        return self._set(_TIMEOUT, checkpoint_timeout)
+        """Sets how long, in ms, the tasks of an epoch may take on Spark before they are ended and run again."""
+        return self._set(options.CHECKPOINT_TIMEOUT, checkpoint_timeout)
 
     def get_min_pause_between_checkpoints(self) -> int:
         """What was set, in ms."""
-        return self._configuration.get(_MIN_PAUSE)
+        return self._configuration.get(options.CHECKPOINT_MIN_PAUSE)
 
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
-        """Kept, and without effect."""
-        return self._set(_MIN_PAUSE, min_pause_between_checkpoints)
+        """Sets the least time from the end of one epoch to the start of the next, in ms."""
+        return self._set(options.CHECKPOINT_MIN_PAUSE, min_pause_between_checkpoints)
 
     def get_max_concurrent_checkpoints(self) -> int:
         """What was set."""
@@ -100,23 +94,26 @@ class CheckpointConfig:
         return self.get_tolerable_checkpoint_failure_number() == 0
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
-        """Kept: an epoch whose checkpoint fails has not happened, and is run again."""
-        return self._set(_TOLERABLE_FAILURES, 0 if fail_on_checkpointing_errors else _ALL_FAILURES)
+        """Sets whether the restart strategy is asked as soon as Spark loses an epoch, or it is just run again."""
+        return self._set(options.TOLERABLE_FAILURES, 0 if fail_on_checkpointing_errors else _ALL_FAILURES)
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
         """What was set."""
-        return self._configuration.get(_TOLERABLE_FAILURES)
+        return self._configuration.get(options.TOLERABLE_FAILURES)
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """Kept: an epoch whose checkpoint fails has not happened, and is run again."""
+        """Sets how often in a row an epoch that Spark lost is run again before the restart strategy is asked."""
         if tolerable_checkpoint_failure_number < 0:
             raise refuse("set_tolerable_checkpoint_failure_number: the number cannot be negative")
-        return self._set(_TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
+        return self._set(options.TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
 
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """Kept: checkpoints in `execution.checkpointing.dir` stay until they are removed."""
+        """Sets what becomes of the checkpoint in `execution.checkpointing.dir` when the job is over.
+
+        Unless this is called, it stays. DELETE_ON_CANCELLATION keeps it after a failure only.
+        """
         check_instance(
             "set_externalized_checkpoint_retention",
             "retention_mode",
@@ -124,15 +121,18 @@ class CheckpointConfig:
             (ExternalizedCheckpointRetention,),
             "an ExternalizedCheckpointRetention",
         )
-        return self._set(_RETENTION, retention_mode)
+        return self._set(options.CHECKPOINT_RETENTION, retention_mode)
 
     def is_externalized_checkpoints_enabled(self) -> bool:
         """Whether a retention was set."""
-        return self._configuration.get(_RETENTION) is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+        return (
+            self._configuration.get(options.CHECKPOINT_RETENTION)
+            is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+        )
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention | None:
         """What was set."""
-        return self._configuration.get(_RETENTION)
+        return self._configuration.get(options.CHECKPOINT_RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """What was set."""

@@ -1,12 +1,7 @@
-"""What a checkpoint promises."""
+"""`CheckpointingMode`, where PyFlink has it."""
 
 from __future__ import annotations
 
-from enum import Enum
+from penstock.common.checkpointing import CheckpointingMode
 
-
-class CheckpointingMode(Enum):
-    """Whether records may count twice in the state after a failure. Here they never do."""
-
-    EXACTLY_ONCE = 0
-    AT_LEAST_ONCE = 1
+__all__ = ["CheckpointingMode"]

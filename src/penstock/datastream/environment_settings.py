@@ -134,7 +134,7 @@ class EnvironmentSettings:
         return CheckpointConfig(self._configuration)
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> Self:
-        """Kept. Every epoch is a checkpoint, exactly once, so there is one at least as often as asked for."""
+        """Sets the least time between two epochs, in ms; every epoch is a checkpoint, exactly once."""
         config = self.get_checkpoint_config().set_checkpoint_interval(interval)
         if mode is not None:
             config.set_checkpointing_mode(mode)
@@ -170,7 +170,7 @@ class EnvironmentSettings:
         return self._configuration.get(_CHANGELOG)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
-        """Kept: there are no savepoints yet."""
+        """Where savepoints go that are asked for without a directory."""
         self._configuration.set(
             _SAVEPOINT_DIRECTORY, check_text("set_default_savepoint_directory", "directory", directory)
         )
@@ -181,7 +181,7 @@ class EnvironmentSettings:
         return self._configuration.get(_SAVEPOINT_DIRECTORY)
 
     def set_restart_strategy(self, restart_strategy_configuration: RestartStrategyConfiguration) -> Self:
-        """Sets what follows a failure of the program's own code; without it the job fails."""
+        """Sets what follows a failure; without it a stream that has checkpoints is restarted, and others fail."""
         check_instance(
             "set_restart_strategy",
             "restart_strategy_configuration",

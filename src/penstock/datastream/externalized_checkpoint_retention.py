@@ -1,13 +1,7 @@
-"""What becomes of checkpoints when a job is cancelled."""
+"""`ExternalizedCheckpointRetention`, where PyFlink has it."""
 
 from __future__ import annotations
 
-from enum import Enum
+from penstock.common.checkpointing import ExternalizedCheckpointRetention
 
-
-class ExternalizedCheckpointRetention(Enum):
-    """Whether checkpoints stay after `cancel`."""
-
-    DELETE_ON_CANCELLATION = 0
-    RETAIN_ON_CANCELLATION = 1
-    NO_EXTERNALIZED_CHECKPOINTS = 2
+__all__ = ["ExternalizedCheckpointRetention"]

@@ -61,7 +61,7 @@ class Program:
         transformation = Transformation(
             node_class=SinkNode,
             name=name,
-            arguments={"sink": sink},
+            arguments={"sink": sink.for_records(record_type)},
             inputs=(upstreams,),
             output_type=record_type,
             call_site=capture_call_site(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from penstock.common import options
 from penstock.common.call_site import capture_call_site
@@ -20,6 +20,7 @@ from penstock.connectors.collection import CollectionSource
 from penstock.connectors.dataframe import dataframe_source
 from penstock.connectors.files import FileSource, TextLineFormat
 from penstock.connectors.function_source import FunctionSource
+from penstock.connectors.input_format import InputFormat
 from penstock.connectors.sequence import NumberSequenceSource
 from penstock.connectors.source import Source
 from penstock.datastream.arguments import (
@@ -36,9 +37,11 @@ from penstock.datastream.output_types import TypeHint, type_from_hint
 from penstock.datastream.program import Program
 from penstock.datastream.streams.data_stream import DataStream
 from penstock.datastream.translation import make_plan
+from penstock.execution.backfill import backfill_to_live
 from penstock.execution.job_client import JobClient
 from penstock.execution.live_display import wait_shown
 from penstock.execution.submit import plan_to_run, submit
+from penstock.execution.upgrade_check import UpgradeReport, check_upgrade
 from penstock.functions import SourceFunction
 from penstock.plan.forms import PLAN_FORMS
 from penstock.plan.nodes import SourceNode
@@ -205,8 +208,10 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             ) from problem
         return self._add_source(source, name, parallelism_is_fixed=True, type_is_declared=type_info is not None)
 
-    def create_input(self, input_format: object, type_info: TypeHint = None) -> NoReturn:
-        """Refused: input formats are Java classes of Flink."""
+    def create_input(self, input_format: object, type_info: TypeHint = None) -> DataStream:
+        """A stream of what an input format reads, such as `AvroInputFormat`; Java classes are refused."""
+        if isinstance(input_format, InputFormat):
+            return self.from_source(input_format.source(), None, "Input Format Source", type_info)
         raise UnsupportedError(
             "create_input: an input format is a Java class of Flink, and there is no Flink here; read files with "
             "`from_source(FileSource...)`, or write a SourceFunction for `add_source`"
@@ -240,6 +245,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             source.produced_type,
             type_is_declared=type_is_declared,
             parallelism_is_fixed=parallelism_is_fixed,
+            emits_side_outputs=source.broken_records_tag is not None,
             source=source,
             watermark_strategy=watermark_strategy,
         )
@@ -274,6 +280,36 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         >>> client.status
         <JobStatus.FINISHED: 6>
         """
+        return self._start(
+            job_name, lambda plan, configuration: submit(plan, configuration, self._spark_session, self._clock)
+        )
+
+    def execute_backfill_to_live(
+        self,
+        savepoint_directory: str,
+        job_name: str | None = None,
+        history_options: Mapping[str, str] | None = None,
+    ) -> JobClient:
+        """Runs the program over what its sources have already, then live; returns the live job when history is done.
+
+        History is worked through in large epochs, without pauses. When there is nothing left to read its state is
+        written as a savepoint into the directory, and the live job starts from that: at the exact next position, with
+        the state, the timers and the watermarks that the same records would have left live. Started again, a job that
+        is live goes on from its checkpoint. `history_options` count for the history alone.
+        """
+        given_options = dict(history_options or {})
+        return self._start(
+            job_name,
+            lambda plan, configuration: backfill_to_live(
+                plan, configuration, savepoint_directory, given_options, self._spark_session, self._clock
+            ),
+        )
+
+    def check_upgrade(self, old: str, job_name: str | None = None) -> UpgradeReport:
+        """What the program would make of the state in a savepoint or a checkpoint directory; nothing is started."""
+        return check_upgrade(old, self.get_plan(job_name), self._configuration)
+
+    def _start(self, job_name: str | None, start: Callable[[Plan, Configuration], JobClient]) -> JobClient:
         caches = self._program.caches
         try:
             self._check_not_empty()
@@ -281,7 +317,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
             pending = caches.add_sinks(self._program)
             plan = self.get_plan(job_name)
             self._program.transformations.clear()
-            client = submit(plan, Configuration(self._configuration), self._spark_session, self._clock)
+            client = start(plan, Configuration(self._configuration))
         except BaseException as problem:
             for listener in self._job_listeners:
                 listener.on_job_submitted(None, problem)

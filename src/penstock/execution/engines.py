@@ -26,7 +26,7 @@ class Engine(Protocol):
     def __init__(self, configuration: Configuration, session: object | None) -> None: ...
 
     def prepare(self) -> None:
-        """Starts what takes long, before the job needs it."""
+        """Starts what takes long, before the job needs it; called again, starts what has died since."""
         ...
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> StageExecutor:

@@ -10,10 +10,11 @@ from concurrent.futures import wait as wait_for
 from typing import Any
 
 from penstock.common.completable_future import CompletableFuture
-from penstock.common.errors import JobExecutionException, PenstockError
+from penstock.common.errors import ConfigurationError, JobExecutionException, PenstockError, UnsupportedError
 from penstock.common.job import JobExecutionResult, JobID, JobStatus
 from penstock.common.job_client import JobClient as CommonJobClient
 from penstock.engine.epochs.runner import EpochRunner
+from penstock.engine.epochs.savepoints import SavepointRequest
 from penstock.execution.live_display import show_live
 from penstock.execution.progress_view import JobProgressView
 from penstock.execution.run_records import RunRecord, RunState
@@ -30,7 +31,7 @@ class JobClient(CommonJobClient):
         job_id: JobID,
         plan: Plan,
         checkpoint: str,
-        on_end: Callable[[], None],
+        on_end: Callable[[JobStatus, bool], None],
         record: RunRecord | None = None,
     ) -> None:
         self._runner = runner
@@ -45,6 +46,9 @@ class JobClient(CommonJobClient):
         self._ended: float | None = None
         self.checkpoint = checkpoint
         """Where the job's manifests and state are: start the program again with it to go on."""
+        self.savepoint_directory: str | None = None
+        """Where savepoints go that are asked for without a directory."""
+        self._caught_up: SavepointRequest | None = None
         self._thread = threading.Thread(target=self._run, name=f"penstock-job-{job_id}", daemon=True)
 
     def start(self) -> JobClient:
@@ -67,6 +71,8 @@ class JobClient(CommonJobClient):
         if not self._result.done():
             if self._cancel_asked:
                 return JobStatus.CANCELLING
+            if self._runner.is_standing_by:
+                return JobStatus.CREATED
             return JobStatus.RESTARTING if self._runner.is_restarting else JobStatus.RUNNING
         if self._result.exception() is not None:
             return JobStatus.FAILED
@@ -77,6 +83,46 @@ class JobClient(CommonJobClient):
         self._cancel_asked = True
         self._runner.cancel()
         return CompletableFuture(self._result)
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Writes a savepoint of the next epoch, into a new directory in the one that is given; the job goes on.
+
+        The answer is the path of the savepoint.
+        """
+        return self._ask_for_savepoint(SavepointRequest(self._directory(savepoint_directory)))
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
+    ) -> CompletableFuture[str]:
+        """Ends the job with a savepoint, whose path is the answer; all output up to it is published.
+
+        With `advance_to_end_of_event_time` all windows and event-time timers fire before: for a job that does not go
+        on. A job whose savepoint cannot be written goes on.
+        """
+        directory = self._directory(savepoint_directory)
+        return self._ask_for_savepoint(SavepointRequest(directory, stops=True, drains=advance_to_end_of_event_time))
+
+    def stop_when_caught_up(self, savepoint_directory: str) -> None:
+        """Ends the job with a savepoint when its sources have nothing left to read. To be called before `start`."""
+        self._caught_up = self._runner.when_caught_up = SavepointRequest(savepoint_directory, stops=True)
+
+    def savepoint_when_caught_up(self) -> str:
+        """Waits for that savepoint; its path."""
+        assert self._caught_up is not None
+        return self._caught_up.result.result()
+
+    def _ask_for_savepoint(self, request: SavepointRequest) -> CompletableFuture[str]:
+        if self.plan.batch:
+            raise UnsupportedError("a job in batch execution has no savepoints: its state is not kept")
+        return CompletableFuture(self._runner.savepoints.ask(request))
+
+    def _directory(self, given: str | None) -> str:
+        directory = given if given is not None else self.savepoint_directory
+        if directory is None:
+            raise ConfigurationError(
+                "a savepoint needs a directory: give one, or set execution.checkpointing.savepoint-dir"
+            )
+        return directory
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """The result when the job has ended; raises `JobExecutionException` when it failed."""
@@ -141,7 +187,8 @@ class JobClient(CommonJobClient):
         if self._record is not None:
             stopped = RunState.STOPPED if self._cancel_asked else RunState.FINISHED
             self._record.ended(stopped if error is None else RunState.FAILED, error)
-        self._on_end()
+        ended = JobStatus.CANCELED if self._cancel_asked else JobStatus.FINISHED
+        self._on_end(ended if error is None else JobStatus.FAILED, self._runner.owns_job)
         self._ended = time.monotonic()
         if error is not None:
             self._result.set_exception(error)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from penstock.common.configuration import Configuration
 from penstock.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 class JobWatcher(Protocol):
     """Is told of jobs."""
 
-    def planned(self, plan: Plan) -> None:
-        """A job is about to start; the plan is optimized. What this raises stops it."""
+    def planned(self, plan: Plan, configuration: Configuration) -> None:
+        """A job is about to start with these options; the plan is optimized. What this raises stops it."""
         ...
 
     def started(self, client: JobClient) -> None:

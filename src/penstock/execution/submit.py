@@ -11,19 +11,23 @@ from pathlib import Path
 from urllib.parse import quote
 
 from penstock.common import options
+from penstock.common.checkpointing import ExternalizedCheckpointRetention
 from penstock.common.clock import Clock
 from penstock.common.configuration import Configuration
 from penstock.common.errors import PlanError
 from penstock.common.execution_mode import RuntimeExecutionMode
-from penstock.common.job import JobID
+from penstock.common.job import JobID, JobStatus
 from penstock.common.logs import configure_logging_once
 from penstock.connectors.source import Boundedness, EpochBudget
+from penstock.engine.epochs.driver_presence import BEATS_PER_TIMEOUT
 from penstock.engine.epochs.restarts import restart_policy
+from penstock.engine.epochs.retention import remove_checkpoint, remove_other_programs
 from penstock.engine.epochs.runner import EpochRunner, EpochSettings, JobIdentity
 from penstock.engine.epochs.stage_executor import StageExecutor
+from penstock.engine.epochs.starting_state import StateRecovery
 from penstock.engine.stages.compiled import CompiledJob, compile_plan
 from penstock.engine.stages.job_resources import JobResources
-from penstock.engine.stages.shipping import ship_job
+from penstock.engine.stages.shipping import pickle_job, ship_job
 from penstock.engine.stages.task_environment import TaskEnvironment
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.execution.cached_files import parse_cached_files, stage_cached_files
@@ -40,21 +44,26 @@ from penstock.state.storage import CheckpointStorage, open_storage
 
 
 def submit(
-    plan: Plan, configuration: Configuration, session: object | None = None, clock: Clock | None = None
+    plan: Plan,
+    configuration: Configuration,
+    session: object | None = None,
+    clock: Clock | None = None,
+    caught_up: str | None = None,
 ) -> JobClient:
     """Starts a job and returns its handle at once; mistakes that can be known now are raised now.
 
     `session` is a SparkSession to run on; None takes the active one or makes one. `clock` is what the job takes for
-    processing time; None is that of this machine.
+    processing time; None is that of this machine. `caught_up` is a directory for a savepoint, with which the job ends
+    as soon as its sources have nothing left to read.
     """
     configure_logging_once(configuration.get(options.LOG_LEVEL), configuration.get(options.LOG_FORMAT))
     optimized = plan_to_run(plan, configuration)
     for watcher in job_watchers():
-        watcher.planned(optimized)
+        watcher.planned(optimized, configuration)
     engine = engine_named(configuration.get(options.ENGINE), configuration, session)
     place = _CheckpointPlace.choose(configuration)
     try:
-        client = _start(optimized, configuration, engine, place, clock or Clock())
+        client = _start(optimized, configuration, engine, place, clock or Clock(), caught_up)
     except BaseException:
         place.release()
         raise
@@ -69,39 +78,75 @@ def plan_to_run(plan: Plan, configuration: Configuration) -> Plan:
 
 
 def _start(
-    optimized: Plan, configuration: Configuration, engine: Engine, place: _CheckpointPlace, clock: Clock
+    optimized: Plan,
+    configuration: Configuration,
+    engine: Engine,
+    place: _CheckpointPlace,
+    clock: Clock,
+    caught_up: str | None,
 ) -> JobClient:
     storage = open_storage(place.location)
     job = compile_plan(with_prepared_sources(optimized, storage))
     files = stage_cached_files(storage, parse_cached_files(configuration.get(options.CACHED_FILES)))
     resources = JobResources(configuration.get(options.GLOBAL_JOB_PARAMETERS), files)
     job = dataclasses.replace(job, resources=resources)
-    program = ship_job(storage, job)
-    launch = _Launch(engine, job, configuration, storage, program)
-    engine.prepare()
+    launch = _Launch(engine, job, configuration, storage, pickle_job(job))
+    if not configuration.get(options.STANDBY):
+        engine.prepare()
     runner = EpochRunner(
         job,
         JobIdentity(optimized.job_name, fingerprint(optimized), state_summary(optimized)),
         storage,
-        EpochSettings(
-            budget=EpochBudget(
-                configuration.get(options.EPOCH_MAX_RECORDS),
-                configuration.get(options.EPOCH_MAX_BYTES),
-                job.stage_parallelism[0],
-            ),
-            bounded=optimized.batch,
-            retained=configuration.get(options.RETAINED_CHECKPOINTS),
-            minimum_spacing_ms=configuration.get(options.EPOCH_INTERVAL),
-            watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
-        ),
+        _epoch_settings(configuration, job, place),
         launch.executor,
-        restarts=restart_policy(configuration),
+        restarts=restart_policy(
+            configuration, is_checkpointed_stream=_is_checkpointed_stream(configuration, optimized)
+        ),
+        recovery=StateRecovery(
+            configuration.get(options.SAVEPOINT_PATH), configuration.get(options.IGNORE_UNCLAIMED_STATE)
+        ),
         clock=clock.now,
         wait=clock.wait,
     )
     job_id = JobID()
     record = None if place.temporary else RunRecord(storage, str(job_id), optimized)
-    return JobClient(runner, job_id, optimized, place.location, place.release, record).start()
+    client = JobClient(runner, job_id, optimized, place.location, place.ended, record)
+    client.savepoint_directory = configuration.get(options.SAVEPOINT_DIRECTORY)
+    if caught_up is not None:
+        client.stop_when_caught_up(caught_up)
+    return client.start()
+
+
+def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:
+    retained = configuration.get(options.NUM_RETAINED) or configuration.get(options.RETAINED_CHECKPOINTS)
+    settings = EpochSettings(
+        budget=EpochBudget(
+            configuration.get(options.EPOCH_MAX_RECORDS),
+            configuration.get(options.EPOCH_MAX_BYTES),
+            job.stage_parallelism[0],
+        ),
+        bounded=job.batch,
+        retained=retained,
+        minimum_spacing_ms=max(map(configuration.get, (options.EPOCH_INTERVAL, options.CHECKPOINT_INTERVAL))),
+        minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE),
+        watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
+    )
+    if configuration.contains_key(options.TOLERABLE_FAILURES.key):
+        settings = dataclasses.replace(settings, attempts=configuration.get(options.TOLERABLE_FAILURES))
+    if place.temporary:
+        return settings
+    timeout = configuration.get(options.STANDBY_TIMEOUT)
+    return dataclasses.replace(
+        settings,
+        standby_timeout_ms=timeout if configuration.get(options.STANDBY) else None,
+        presence_interval_ms=timeout // BEATS_PER_TIMEOUT,
+    )
+
+
+def _is_checkpointed_stream(configuration: Configuration, plan: Plan) -> bool:
+    """Whether the program asks for checkpoints, as programs for Flink do: by a directory or an interval."""
+    has_directory = configuration.get(options.CHECKPOINT_DIRECTORY) is not None
+    return not plan.batch and (has_directory or configuration.get(options.CHECKPOINT_INTERVAL) > 0)
 
 
 def with_prepared_sources(plan: Plan, storage: CheckpointStorage) -> Plan:
@@ -138,9 +183,13 @@ class _Launch:
     job: CompiledJob
     configuration: Configuration
     storage: CheckpointStorage
-    program: str
+    program: bytes
 
     def executor(self, job_id: str) -> StageExecutor:
+        """Called by the driver that owns the job, when it starts and after a failure."""
+        self.engine.prepare()
+        program = ship_job(self.storage, self.program)
+        remove_other_programs(self.storage, program)
         environment = TaskEnvironment(
             job_id=job_id,
             storage=self.storage,
@@ -152,7 +201,7 @@ class _Launch:
             log_level=self.configuration.get(options.LOG_LEVEL),
             log_format=self.configuration.get(options.LOG_FORMAT),
         )
-        return self.engine.create_executor(self.job, TaskSetup(environment, self.program, self.job.stage_parallelism))
+        return self.engine.create_executor(self.job, TaskSetup(environment, program, self.job.stage_parallelism))
 
 
 @dataclass(frozen=True)
@@ -161,14 +210,32 @@ class _CheckpointPlace:
 
     location: str
     temporary: bool
+    kept_after: frozenset[JobStatus] = frozenset(JobStatus)
 
     @staticmethod
     def choose(configuration: Configuration) -> _CheckpointPlace:
         configured = configuration.get(options.CHECKPOINT_DIRECTORY)
-        if configured:
+        if not configured:
+            return _CheckpointPlace(tempfile.mkdtemp(prefix="penstock-checkpoint-"), True)
+        retention = options.CHECKPOINT_RETENTION
+        if not configuration.contains_key(retention.key):
             return _CheckpointPlace(configured, False)
-        return _CheckpointPlace(tempfile.mkdtemp(prefix="penstock-checkpoint-"), True)
+        return _CheckpointPlace(configured, False, _KEPT_AFTER[configuration.get(retention)])
 
     def release(self) -> None:
         if self.temporary:
             shutil.rmtree(self.location, ignore_errors=True)
+
+    def ended(self, status: JobStatus, owns_job: bool) -> None:
+        """The job is over; where it was another driver's in the end, that one decides."""
+        self.release()
+        if owns_job and not self.temporary and status not in self.kept_after:
+            remove_checkpoint(open_storage(self.location))
+
+
+_KEPT_AFTER = {
+    ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION: frozenset({JobStatus.CANCELED, JobStatus.FAILED}),
+    ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION: frozenset({JobStatus.FAILED}),
+    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS: frozenset[JobStatus](),
+}
+"""As in Flink: the checkpoint of a job that has finished is of no more use."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.common.errors import PlanError
+from penstock.plan.cep_node import ChangingPatternsNode
 from penstock.plan.join_nodes import JoinNode
 from penstock.plan.naming import describe_node
 from penstock.plan.nodes import (
@@ -67,7 +68,7 @@ def _check_parallelism(node: Node) -> None:
 def _expected_inputs(node: Node) -> set[int]:
     if isinstance(node, SourceNode):
         return set()
-    if isinstance(node, CoProcessNode | BroadcastProcessNode | JoinNode):
+    if isinstance(node, CoProcessNode | BroadcastProcessNode | ChangingPatternsNode | JoinNode):
         return {0, 1}
     return {0}
 
@@ -110,7 +111,7 @@ def _check_exchange(edge: Edge, topology: Topology) -> None:
             f"{describe_node(target)} reads the side output '{edge.side_output}' of {describe_node(source)}, "
             f"which does not declare it (declared: {declared})"
         )
-    if isinstance(target, BroadcastProcessNode) and edge.input_index == 1:
+    if isinstance(target, BroadcastProcessNode | ChangingPatternsNode) and edge.input_index == 1:
         if kind is not ExchangeKind.BROADCAST:
             raise PlanError(
                 f"input 1 of {describe_node(target)} must be a broadcast stream, but {describe_node(source)} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.common.typeinfo import Types
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.window_calls import combining
 from penstock.runtime.window_contents import ListedContents, WindowContents
@@ -26,7 +27,9 @@ class EvictingWindowOperator(WindowOperator):
         self._adding = self._add_to_any if self._merging_assigner is None else self._add_merging
 
     def _make_contents(self, context: OperatorContext) -> WindowContents:
-        self._records = ListedContents(context.store, context.uid, context.max_parallelism, None)
+        element_type = self._definition.element_type
+        stored = None if element_type is None else Types.TUPLE([element_type, Types.LONG()])
+        self._records = ListedContents(context.store, context.uid, context.max_parallelism, stored)
         return self._records
 
     def _stored(self, value: Any, timestamp: int | None) -> Any:

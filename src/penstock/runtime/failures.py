@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,28 @@ _PACKAGE_DIRECTORY = str(Path(penstock.__file__).resolve().parent)
 _NOT_THE_USERS_FAULT = (UserFunctionError, StateCorruptionError, LocalStoreFullError)
 
 
+_observer: Callable[[Exception], None] | None = None
+
+
+def observe(observer: Callable[[Exception], None] | None) -> None:
+    """Calls `observer` with whatever user code raises in this process, where it was raised; None: nobody."""
+    global _observer  # noqa: PLW0603  a debugger is there for the whole process
+    _observer = observer
+
+
 def user_function_error(
-    error: Exception, context: OperatorContext, *, key: bytes | None = None, **record: Any
+    error: Exception,
+    context: OperatorContext,
+    *,
+    key: bytes | None = None,
+    watermark: int | None = None,
+    state: Mapping[str, Any] | None = None,
+    **record: Any,
 ) -> Exception:
     """The error to raise for what user code raised. `record=...` is the record that it worked on, if any.
 
-    Errors that are not about user code, and such as are reported already, come back as they are.
+    `state` is what the state of the key holds, and `watermark` how far event time has come in the operator. Errors that
+    are not about user code, and such as are reported already, come back as they are.
     """
     if isinstance(error, _NOT_THE_USERS_FAULT):
         return error
@@ -46,7 +63,11 @@ def user_function_error(
         key=None if key is None else _key_repr(key),
         record=safe_repr(record["record"]) if record else None,
         call_site=context.call_site or None,
+        watermark=watermark,
+        state={name: safe_repr(value) for name, value in (state or {}).items()},
     )
+    if _observer is not None:
+        _observer(error)
     return UserFunctionError(report)
 
 

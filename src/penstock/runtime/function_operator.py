@@ -106,7 +106,18 @@ class FunctionOperator(CheckpointedOperator):
         if not 0 <= index < len(batch):
             return user_function_error(error, self._context)
         key = None if batch.keys is None else batch.keys[index]
-        return user_function_error(error, self._context, key=key, record=batch.values[index])
+        return user_function_error(
+            error,
+            self._context,
+            key=key,
+            record=batch.values[index],
+            watermark=self.current_watermark,
+            state=self._state_at_hand(),
+        )
+
+    def _state_at_hand(self) -> Mapping[str, Any]:
+        """What the state that the function worked on holds, by name, for the report of a failure."""
+        return {}
 
 
 def _calls(process_element: ProcessElement, ctx: RecordContext, records: Iterator[Any]) -> Iterator[Iterable[Any]]:

@@ -44,6 +44,20 @@ class KeyedFunctionOperator(FunctionOperator):
         self._timer_context = self._make_timer_context()
         self._open_function(self._state)
 
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self._context.name
+
+    @property
+    def current_key(self) -> bytes | None:
+        """The encoded key that the function works on; None between records."""
+        return self._state.current_key
+
+    def values_of_current_key(self) -> Mapping[str, Any]:
+        """What the state of the current key holds, by name, for people."""
+        return self._state.values_of_current_key()
+
     def advance_watermark(self, watermark: int) -> int:
         """Fires the event-time timers up to the watermark."""
         if watermark > self.current_watermark:
@@ -159,7 +173,12 @@ class KeyedFunctionOperator(FunctionOperator):
             self._context,
             key=self._state.current_key,
             record=_FiringTimer(ctx.firing_domain, ctx.record_timestamp),
+            watermark=self.current_watermark,
+            state=self._state_at_hand(),
         )
+
+    def _state_at_hand(self) -> Mapping[str, Any]:
+        return self.values_of_current_key()
 
 
 class _FiringTimer:

@@ -22,17 +22,15 @@ _NOTHING: Any = object()
 _MOST_CHUNKS = 8
 
 
-def rolls_in_columns(function: object, record_type: TypeInformation) -> bool:
-    """Whether a reduction is of one field and leaves the others as they are in the first record of the key."""
-    return (
-        isinstance(function, FieldReduceFunction)
-        and function.aggregation in _STEPS
-        and isinstance(record_type, CompositeTypeInfo)
-        and codec_for(record_type).schema is not None
-        and function.place_in(record_type) is not None
-        # Kept with more digits than its column has.
-        and record_type.get_field_types()[function.place_in(record_type) or 0] != Types.FLOAT()
-    )
+def reduce_operator(function: object, value_type: TypeInformation | None, codec: RecordCodec) -> KeyedReduceOperator:
+    """A new operator for a reduction."""
+    if isinstance(function, FieldReduceFunction) and isinstance(value_type, CompositeTypeInfo):
+        place = function.place_in(value_type)
+        rolls = function.aggregation in _STEPS and codec.schema is not None
+        # A FLOAT is kept with more digits than its column has.
+        if rolls and place is not None and value_type.get_field_types()[place] != Types.FLOAT():
+            return RollingFieldOperator(function, value_type, codec, place)
+    return KeyedReduceOperator(function, value_type, codec)
 
 
 class RollingFieldOperator(KeyedReduceOperator):
@@ -41,10 +39,10 @@ class RollingFieldOperator(KeyedReduceOperator):
     State is what the operator behind `reduce` would keep. In batch execution it does the same as that one.
     """
 
-    def __init__(self, function: FieldReduceFunction, value_type: CompositeTypeInfo, output_codec: RecordCodec) -> None:
+    def __init__(
+        self, function: FieldReduceFunction, value_type: CompositeTypeInfo, output_codec: RecordCodec, place: int
+    ) -> None:
         super().__init__(function, value_type, output_codec)
-        place = function.place_in(value_type)
-        assert place is not None
         self._field = place
         self._field_codec = codec_for(value_type.get_field_types()[place])
         self._step = _STEPS[function.aggregation]

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Any
 
 from penstock.common.batch import Batch
+from penstock.common.typeinfo import Types
 from penstock.runtime.known_windows import KnownWindow
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE
@@ -21,6 +22,8 @@ from penstock.windows.session import SessionWindows
 from penstock.windows.window import TimeWindow
 
 _TWO_LONGS = Struct(">qq")
+
+_SESSIONS = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
 
 Session = tuple[int, int, bytes]
 """Start, end, and the name that its contents and timers have: the window that it began as, as a suffix of keys."""
@@ -38,7 +41,7 @@ class SessionWindowOperator(WindowOperator):
         super().open(context)
         assert isinstance(self._assigner, SessionWindows)
         self._gap_of: Callable[[Any], int] = self._assigner.gap_of
-        self._open_windows = WindowsOfKeys(context, "window: sessions")
+        self._open_windows = WindowsOfKeys(context, "window: sessions", _SESSIONS)
         self._queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
         self._purges = isinstance(self._trigger, PurgingTrigger)
 

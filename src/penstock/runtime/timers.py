@@ -12,15 +12,20 @@ from penstock.common.errors import StateError
 from penstock.functions.timer_service import TimeDomain
 from penstock.state.key_groups import key_group
 from penstock.state.store import StateStore
+from penstock.state.timer_keys import (
+    EVENT_TIME_TAG,
+    PROCESSING_TIME_TAG,
+    TIMER_HEAD,
+    TIMESTAMP_OFFSET,
+    timer_in,
+    timer_key,
+)
 
 Timer = tuple[int, bytes, bytes]
 """Timestamp, encoded key, namespace."""
 
-_DOMAIN_TAGS = {TimeDomain.EVENT_TIME: b"\x00tme", TimeDomain.PROCESSING_TIME: b"\x00tmp"}
-_HEADER = struct.Struct(">QHI")  # timestamp moved to unsigned, key group, length of the key
-_TIMESTAMP_OFFSET = 1 << 63
-_PREFIX_LENGTH = 12
-_KEY_START = _PREFIX_LENGTH + _HEADER.size
+_DOMAIN_TAGS = {TimeDomain.EVENT_TIME: EVENT_TIME_TAG, TimeDomain.PROCESSING_TIME: PROCESSING_TIME_TAG}
+_BEFORE_ALL_TIME = -(1 << 63) - 1
 _SMALLEST_LOAD, _LARGEST_LOAD = 16, 16384
 _MOST_GROUPS = 1 << 16
 
@@ -33,23 +38,28 @@ def timer_prefix(uid: str, domain: TimeDomain) -> bytes:
 class TimerQueue:
     """The timers of one operator subtask and time domain: one per timestamp, key and namespace.
 
-    A stored timer is an entry without a value; its key is
-
-        8 bytes of blake2b(uid) | domain | timestamp | key group | length of the key | key | namespace
-
-    so that the store's order is the order of firing. The store is read a few timers at a time and written by
-    `flush` only: a timer that is set and fires within an epoch never gets there.
+    A stored timer is an entry without a value; its key (`timer_keys`) makes the store's order the order of firing.
+    The store is read a few timers at a time and written by `flush` only: a timer that is set and fires within an epoch
+    never gets there.
     """
 
     def __init__(self, store: StateStore, uid: str, domain: TimeDomain, max_parallelism: int) -> None:
         self._store = store
         self._max_parallelism = max_parallelism
         self._prefix = timer_prefix(uid, domain)
-        self._end = self._prefix + b"\xff" * (_HEADER.size + 1)
+        self._end = self._prefix + b"\xff" * (TIMER_HEAD.size + 1)
         self._changed: dict[Timer, bool] = {}
         """What is not in the store yet: True for timers that are set, False for such as are gone."""
         self._added: list[tuple[bytes, Timer]] = []
         """A heap of timers that were set, by their store keys; what `_changed` says of them now decides."""
+        self._later: dict[int, list[Timer]] = {}
+        """Timers that were set for times beyond those that were asked for: windows set many for the same time."""
+        self._later_times: list[int] = []
+        """A heap of the times in `_later`."""
+        self._ripe_until = _BEFORE_ALL_TIME
+        """Timers up to here are not in `_later`."""
+        self._stored_times: dict[int, bool] = {}
+        """Whether the store has timers for a time."""
         self._loaded: list[bytes] = []
         """Store keys read from the store, the last one first; what `_changed` says of them now decides."""
         self._load_from = self._prefix
@@ -62,7 +72,15 @@ class TimerQueue:
         timer = (timestamp, key, namespace)
         if self._changed.get(timer):
             return
-        heappush(self._added, (self._store_key(timer), timer))
+        if type(timestamp) is not int or timestamp <= self._ripe_until:
+            heappush(self._added, (self._store_key(timer), timer))
+        else:
+            at_that_time = self._later.get(timestamp)
+            if at_that_time is None:
+                self._store_key(timer)  # refuses what is no time
+                heappush(self._later_times, timestamp)
+                at_that_time = self._later[timestamp] = []
+            at_that_time.append(timer)
         self._changed[timer] = True
 
     def delete(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
@@ -74,10 +92,24 @@ class TimerQueue:
 
     def due(self, timestamp: int) -> Iterator[Timer]:
         """Takes out the timers up to a time, in order; one that is set meanwhile comes in its turn."""
-        end = self._prefix + _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
+        self._ripen(timestamp)
+        end = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
         while (timer := self._head(end)) is not None:
-            self._changed[timer] = False
+            if self.has_stored(timer[0]):
+                self._changed[timer] = False
+            else:
+                del self._changed[timer]
+                heappop(self._added)
             yield timer
+
+    def has_stored(self, timestamp: int) -> bool:
+        """Whether the store has timers for a time; it cannot come to have some before `flush`."""
+        known = self._stored_times.get(timestamp)
+        if known is None:
+            first = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0, 0)
+            last = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
+            known = self._stored_times[timestamp] = next(iter(self._store.scan(first, last)), None) is not None
+        return known
 
     @property
     def is_changed(self) -> bool:
@@ -87,7 +119,10 @@ class TimerQueue:
     def earliest(self) -> int | None:
         """The timestamp of the first timer."""
         timer = self._head(self._end)
-        return None if timer is None else timer[0]
+        later = self._first_later()
+        if timer is None or later is None:
+            return later if timer is None else timer[0]
+        return min(timer[0], later)
 
     def flush(self) -> None:
         """Writes the changes to the store."""
@@ -105,21 +140,47 @@ class TimerQueue:
         """Forgets everything that is not in the store, and what was read from it."""
         self._changed = {}
         self._added = []
+        self._later = {}
+        self._later_times = []
+        self._ripe_until = _BEFORE_ALL_TIME
+        self._stored_times = {}
         self._loaded = []
         self._load_from = self._prefix
         self._load_size = _SMALLEST_LOAD
+
+    def _first_later(self) -> int | None:
+        """The first time in `_later` whose timers have not all been taken back."""
+        while self._later_times:
+            timestamp = self._later_times[0]
+            if any(map(self._changed.get, self._later[timestamp])):
+                return timestamp
+            del self._later[heappop(self._later_times)]
+        return None
+
+    def _ripen(self, timestamp: int) -> None:
+        """Puts timers up to a time in order."""
+        self._ripe_until = max(self._ripe_until, timestamp)
+        ripe = self._added
+        before = len(ripe)
+        while self._later_times and self._later_times[0] <= timestamp:
+            for timer in self._later.pop(heappop(self._later_times)):
+                if self._changed.get(timer):
+                    ripe.append((self._store_key(timer), timer))
+        if len(ripe) > before:
+            ripe.sort()  # what is sorted is a heap
 
     def _head(self, end: bytes) -> Timer | None:
         """The first timer, if it is before `end`; what is no longer set is left behind."""
         changed, added = self._changed, self._added
         first: Timer | None = None
         while self._loaded or self._load(end):
-            first = _timer(self._loaded[-1])
+            first = timer_in(self._loaded[-1])
+            self._stored_times[first[0]] = True
             if changed.get(first, True):
                 break
             self._loaded.pop()
             first = None
-        while added and not changed[added[0][1]]:
+        while added and not changed.get(added[0][1]):
             heappop(added)
         head = end if first is None else self._loaded[-1]
         if added and added[0][0] < head:
@@ -140,12 +201,11 @@ class TimerQueue:
     def _store_key(self, timer: Timer) -> bytes:
         timestamp, key, namespace = timer
         try:
-            header = _HEADER.pack(timestamp + _TIMESTAMP_OFFSET, self._group(key), len(key))
+            return timer_key(self._prefix, timestamp, self._group(key), key, namespace)
         except (struct.error, TypeError):
             raise StateError(
                 f"a timer for {timestamp!r}; expected a time in whole milliseconds that fits into 64 bits"
             ) from None
-        return self._prefix + header + key + namespace
 
     def _group(self, key: bytes) -> int:
         group = self._groups.get(key)
@@ -154,13 +214,3 @@ class TimerQueue:
                 self._groups.clear()
             group = self._groups[key] = key_group(key, self._max_parallelism)
         return group
-
-
-def _timer(store_key: bytes) -> Timer:
-    moved_timestamp, _, key_length = _HEADER.unpack_from(store_key, _PREFIX_LENGTH)
-    namespace_start = _KEY_START + key_length
-    return (
-        moved_timestamp - _TIMESTAMP_OFFSET,
-        store_key[_KEY_START:namespace_start],
-        store_key[namespace_start:],
-    )

@@ -20,6 +20,7 @@ from penstock.state.store import StateStore
 from penstock.state.value_handles import ValueHandle
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.definition import WindowDefinition
+from penstock.windows.tumbling import TumblingWindows
 
 
 class _Place:
@@ -48,6 +49,12 @@ class WindowValue(ValueHandle):
         else:
             self.clear()
             self._removed.append(key)
+
+    def begin(self, key: bytes) -> None:
+        """The store has nothing of a key and window: it need not be asked."""
+        if key not in self._cache:
+            self._cache[key] = None
+            self._fresh.add(key)
 
     def flush(self) -> None:
         """Writes what was set since the last time to the store."""
@@ -84,6 +91,12 @@ class WindowList(ListHandle):
         elements = self._changing().elements
         elements.append(value)
         return len(elements)
+
+    def begin(self, key: bytes) -> None:
+        """The store has nothing of a key and window: it need not be asked."""
+        if key not in self._cache:
+            self._cache[key] = CachedList([], [])
+            self._size += 1
 
     @property
     def elements(self) -> list[Any]:
@@ -123,13 +136,13 @@ class WindowList(ListHandle):
 class WindowsOfKeys:
     """Which windows of each key are open, where windows merge: one value per key, not to be copied."""
 
-    def __init__(self, context: OperatorContext, name: str) -> None:
+    def __init__(self, context: OperatorContext, name: str, value_type: TypeInformation) -> None:
         self._place = _Place()
         keys = StateKeys(context.uid, name, context.max_parallelism)
-        serializer = serializer_for(None)
-        self._values = WindowValue(name, self._place, context.store, keys, DEFAULT_CACHE_LIMIT, serializer)
         self.catalogue = StateCatalogue(context.store, context.uid)
-        self.catalogue.add(StateDescriptor(name, None), "ValueState")
+        self.catalogue.add(StateDescriptor(name, value_type), "ValueState")
+        serializer = serializer_for(value_type)
+        self._values = WindowValue(name, self._place, context.store, keys, DEFAULT_CACHE_LIMIT, serializer)
 
     def get(self, key: bytes) -> Any:
         """What is open; None when nothing is."""
@@ -167,6 +180,14 @@ class WindowContents(ABC):
         """What the window function gets, in a list of its own; None when there is nothing."""
 
     @abstractmethod
+    def begin(self, at: bytes) -> None:
+        """The store has nothing there: it need not be asked."""
+
+    @abstractmethod
+    def take(self, at: bytes) -> list[Any] | None:
+        """The same as `inputs`, and removes everything."""
+
+    @abstractmethod
     def remove(self, at: bytes) -> None:
         """Removes everything."""
 
@@ -188,6 +209,8 @@ class ReducedContents(WindowContents):
 
     def __init__(self, store: StateStore, uid: str, max_parallelism: int, definition: WindowDefinition) -> None:
         self._reduce = reduce_callable(definition.reduce_function)
+        # The program's function may change its first argument, and the record may be in other windows too.
+        self._first = own_copy if not isinstance(definition.assigner, TumblingWindows) else _same
         self._place = _Place()
         self._values = _value_handle(store, uid, max_parallelism, self._place, definition.element_type)
         self.catalogue = _catalogue(store, uid, definition.element_type)
@@ -198,8 +221,7 @@ class ReducedContents(WindowContents):
         values = self._values
         before = values.value()
         if before is None:
-            # The program's function may change its first argument, and the record may be in other windows too.
-            values.update(own_copy(value))
+            values.update(self._first(value))
             return True
         values.update(self._reduce(before, value))
         return False
@@ -209,6 +231,17 @@ class ReducedContents(WindowContents):
         self._place.current_key = at
         value = self._values.value()
         return None if value is None else [own_copy(value)]
+
+    def begin(self, at: bytes) -> None:
+        """The store has nothing there."""
+        self._values.begin(at)
+
+    def take(self, at: bytes) -> list[Any] | None:
+        """The one value, which is not kept."""
+        self._place.current_key = at
+        value = self._values.value()
+        self._values.remove()
+        return None if value is None else [value]
 
     def remove(self, at: bytes) -> None:
         """Removes the value."""
@@ -256,6 +289,17 @@ class AggregatedContents(WindowContents):
         # What `get_result` returns may be a part of the accumulator.
         return None if accumulator is None else [self._function.get_result(own_copy(accumulator))]
 
+    def begin(self, at: bytes) -> None:
+        """The store has nothing there."""
+        self._values.begin(at)
+
+    def take(self, at: bytes) -> list[Any] | None:
+        """The one result; the accumulator is not kept."""
+        self._place.current_key = at
+        accumulator = self._values.value()
+        self._values.remove()
+        return None if accumulator is None else [self._function.get_result(accumulator)]
+
     def remove(self, at: bytes) -> None:
         """Removes the accumulator."""
         self._place.current_key = at
@@ -302,6 +346,17 @@ class ListedContents(WindowContents):
         self._place.current_key = at
         return list(self._lists.elements) or None
 
+    def begin(self, at: bytes) -> None:
+        """The store has nothing there."""
+        self._lists.begin(at)
+
+    def take(self, at: bytes) -> list[Any] | None:
+        """The records, which are not kept."""
+        self._place.current_key = at
+        elements = self._lists.elements
+        self._lists.remove()
+        return elements or None
+
     def replace(self, at: bytes, elements: list[Any]) -> None:
         """Sets all records."""
         self._place.current_key = at
@@ -334,6 +389,10 @@ class ListedContents(WindowContents):
 _NAME = "window: contents"
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _value_handle(
     store: StateStore, uid: str, max_parallelism: int, place: _Place, value_type: TypeInformation | None
 ) -> WindowValue:
@@ -345,7 +404,7 @@ def _catalogue(
     store: StateStore, uid: str, value_type: TypeInformation | None, kind: str = "ValueState"
 ) -> StateCatalogue:
     catalogue = StateCatalogue(store, uid)
-    catalogue.add(StateDescriptor(_NAME, value_type), kind)
+    catalogue.add(StateDescriptor(_NAME, value_type), kind, namespaced=True)
     return catalogue
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.errors import StateError
+from penstock.common.typeinfo import Types
 from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.functions.function import KeyedStateStore
 from penstock.functions.timer_service import TimeDomain
@@ -36,6 +37,8 @@ from penstock.windows.trigger import TriggerResult
 
 LATE_RECORDS_DROPPED = "num_late_records_dropped"
 _MOST_BUCKETS = 1 << 14
+_BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
+_STATE_WINDOWS = Types.MAP(_BYTES, _BYTES)
 
 Steps = Iterator[None]
 """Work that pauses whenever there are enough results to be sent on."""
@@ -76,7 +79,8 @@ class WindowOperator(KeyedFunctionOperator):
         # Records that go to a side output which nobody reads are dropped like all others.
         self._late_tag = tag if tag is not None and tag.tag_id in self._side_output_codecs else None
         self._make_contexts(context)
-        self._buckets: dict[int, list[KnownWindow]] = {}
+        self._buckets: dict[int, list[tuple[KnownWindow, bool]]] = {}
+        """The windows of a bucket, and whether the store has nothing in them."""
         self._adding = self._adding_for_assigner()
 
     def _make_contents(self, context: OperatorContext) -> WindowContents:
@@ -102,7 +106,7 @@ class WindowOperator(KeyedFunctionOperator):
         )
         self._call = window_call(function, function_context, self._current_key.get)
         self._call_clear = clear_call(function, function_context)
-        self._open_windows = WindowsOfKeys(context, "window: merging-window-set")
+        self._open_windows = WindowsOfKeys(context, "window: merging-window-set", _STATE_WINDOWS)
 
     def _adding_for_assigner(self) -> Callable[[Batch, Iterator[Any]], Steps]:
         if self._merging_assigner is not None:
@@ -136,6 +140,7 @@ class WindowOperator(KeyedFunctionOperator):
         super().end_epoch()
         for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
             self._flush(state)  # pyright: ignore[reportArgumentType]
+        self._buckets.clear()
         self._stagger.save()
 
     def clean_up_before_snapshot(self) -> None:
@@ -147,6 +152,7 @@ class WindowOperator(KeyedFunctionOperator):
     def drop_caches(self) -> None:
         """Forgets everything that was read from the store."""
         self.forget_key()
+        self._buckets.clear()
         self._stagger.load()
 
     def forget_key(self) -> None:
@@ -195,7 +201,7 @@ class WindowOperator(KeyedFunctionOperator):
         queue = self._timers.event_time if event_time else self._timers.processing_time
         watermark = self.current_watermark if event_time else MIN_WATERMARK
         width, offset = assigner.bucket_width, assigner.bucket_offset(self._assigner_context)
-        buckets, add, register = self._buckets, self._contents.add, queue.register
+        buckets, begin, add, register = self._buckets, self._contents.begin, self._contents.add, queue.register
         now = self._context.processing_time
         times = timestamps_of(batch) if event_time else repeat(now, len(batch))
         for key, time, value in zip(batch.keys or (), times, records, strict=True):
@@ -203,12 +209,15 @@ class WindowOperator(KeyedFunctionOperator):
                 require_timestamp(time, assigner)
                 continue
             bucket = time - (time - offset) % width
-            windows = buckets.get(bucket) or self._learn_bucket(bucket)
+            windows = buckets.get(bucket) or self._learn_bucket(bucket, queue)
             is_added = False
-            for known in windows:
+            for known, is_fresh in windows:
                 if known.max_timestamp > watermark:
                     is_added = True
-                    if add(key + known.suffix, value):
+                    at = key + known.suffix
+                    if is_fresh:
+                        begin(at)
+                    if add(at, value):
                         register(known.max_timestamp, key, known.namespace)
                         if known.cleanup_time not in (known.max_timestamp, MAX_TIMESTAMP):
                             register(known.cleanup_time, key, known.namespace)
@@ -223,13 +232,15 @@ class WindowOperator(KeyedFunctionOperator):
         return
         yield
 
-    def _learn_bucket(self, bucket: int) -> list[KnownWindow]:
+    def _learn_bucket(self, bucket: int, queue: TimerQueue) -> list[tuple[KnownWindow, bool]]:
         assert isinstance(self._assigner, AlignedWindowAssigner)
         if len(self._buckets) >= _MOST_BUCKETS:
             self._buckets.clear()
         windows = self._assigner.windows_at(bucket, self._assigner_context)
-        known = self._buckets[bucket] = [self._windows.of(window) for window in windows]
-        return known
+        known = [self._windows.of(window) for window in windows]
+        # What is in an open window has a timer for its end.
+        learnt = self._buckets[bucket] = [(each, not queue.has_stored(each.max_timestamp)) for each in known]
+        return learnt
 
     def _add_merging(self, batch: Batch, records: Iterator[Any]) -> Steps:
         """Windows that merge: adding a record may make one window of several."""
@@ -339,7 +350,28 @@ class WindowOperator(KeyedFunctionOperator):
 
     def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> None:
         self._timer_context.firing_domain = domain
-        self._work(self._firing(queue, until, domain is TimeDomain.EVENT_TIME), self._timer_failure)
+        event_time = domain is TimeDomain.EVENT_TIME
+        # Bound methods are equal, not the same.
+        closes = self._adding == self._add_aligned and event_time is self._is_event_time and not self._lateness
+        steps = self._firing_and_closing(queue, until) if closes else self._firing(queue, until, event_time)
+        self._work(steps, self._timer_failure)
+
+    def _firing_and_closing(self, queue: TimerQueue, until: int) -> Steps:
+        """The usual windows with the usual trigger and without lateness: a timer is the end of a window."""
+        pane, take, call, clear = self._pane, self._contents.take, self._call, self._call_clear
+        for timestamp, key, namespace in queue.due(until):
+            self._state.current_key = pane.key = key
+            self._timer_context.record_timestamp = timestamp
+            known = pane.known = self._windows.at(namespace)
+            at = key + known.suffix
+            inputs = take(at)
+            if inputs is not None:
+                self._emit(call(inputs))
+            if clear is not None:
+                clear()
+                self._window_state.close(at)
+            if len(self._values) >= BATCH_SIZE:
+                yield
 
     def _firing(self, queue: TimerQueue, until: int, event_time: bool) -> Steps:
         """Asks the trigger about every timer."""

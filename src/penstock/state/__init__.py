@@ -13,6 +13,8 @@ from penstock.state.key_encoding import decode_key, encode_column, encode_key, r
 from penstock.state.keyed import KeyedStateBackend
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
+from penstock.state.migrations import Migration, migrate
+from penstock.state.savepoints import Savepoint
 from penstock.state.state import (
     AggregatingState,
     AppendingState,
@@ -46,10 +48,12 @@ __all__ = [
     "MapStateDescriptor",
     "MemoryStore",
     "MergingState",
+    "Migration",
     "OperatorStateStore",
     "ReadOnlyBroadcastState",
     "ReducingState",
     "ReducingStateDescriptor",
+    "Savepoint",
     "State",
     "StateDescriptor",
     "StateStore",
@@ -60,6 +64,7 @@ __all__ = [
     "decode_key",
     "encode_column",
     "encode_key",
+    "migrate",
     "open_storage",
     "register_key_class",
 ]

@@ -10,11 +10,16 @@ which looks like broadcast state, and every subtask has its own; the value is JS
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 
+from penstock.common.errors import StateCorruptionError
 from penstock.state.descriptors import StateDescriptor
+from penstock.state.state_evolution import evolve
 from penstock.state.state_keys import BroadcastKeys
+from penstock.state.state_schema import StateSchema, schema_of
 from penstock.state.store import StateStore
 
 _TAG = b"\0cat"
@@ -31,6 +36,40 @@ class StateDescription:
     """`ValueState`, `MapState`, ..."""
     type: str
     """The declared type; `object` where none is declared."""
+    form: str = ""
+    """The form of its entries, a `StateSchema` as text."""
+
+    @property
+    def schema(self) -> StateSchema:
+        """The form of its entries."""
+        return StateSchema.from_text(self.form, f"state '{self.name}' of operator '{self.uid}'")
+
+    def to_bytes(self) -> bytes:
+        """As it is stored."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+@dataclass(frozen=True)
+class DeclaredState:
+    """A piece of state that a program asks for."""
+
+    uid: str
+    descriptor: StateDescriptor
+    schema: StateSchema
+
+
+_declared: ContextVar[list[DeclaredState] | None] = ContextVar("declared", default=None)
+
+
+@contextmanager
+def listing_declared_states() -> Generator[list[DeclaredState]]:
+    """Lists all state that is asked for meanwhile, in this thread."""
+    found: list[DeclaredState] = []
+    token = _declared.set(found)
+    try:
+        yield found
+    finally:
+        _declared.reset(token)
 
 
 class StateCatalogue:
@@ -41,15 +80,33 @@ class StateCatalogue:
         self._uid = uid
         self._entries: dict[bytes, bytes] = {}
 
-    def add(self, descriptor: StateDescriptor, kind: str = "") -> None:
-        """Takes in a piece of state; its kind is that of the descriptor unless given."""
+    def add(
+        self, descriptor: StateDescriptor, kind: str = "", *, form: str | None = None, namespaced: bool = False
+    ) -> None:
+        """Takes in a piece of state; its kind is that of the descriptor unless given.
+
+        What an older program has stored of it in another form is brought into this one.
+        """
+        kind = kind or type(descriptor).__name__.removesuffix("Descriptor")
+        schema = schema_of(descriptor, kind, form=form, namespaced=namespaced)
+        listed = _declared.get()
+        if listed is not None:
+            listed.append(DeclaredState(self._uid, descriptor, schema))
         described = StateDescription(
             self._uid,
             descriptor.name,
-            kind or type(descriptor).__name__.removesuffix("Descriptor"),
+            kind,
             "object" if descriptor.type_info is None else str(descriptor.type_info),
+            schema.to_text(),
         )
-        self._entries[_entry_key(self._uid, descriptor.name)] = json.dumps(asdict(described), sort_keys=True).encode()
+        key = catalogue_key(self._uid, descriptor.name)
+        data = described.to_bytes()
+        stored = self._store.get(key)
+        if stored is not None and stored != data:
+            before = description_from(stored).schema
+            place = f"state '{descriptor.name}' of operator '{self._uid}'"
+            evolve(self._store, place, prefix_of(self._uid, descriptor.name), before, schema, descriptor)
+        self._entries[key] = data
 
     def flush(self) -> None:
         """Writes what the store does not have yet."""
@@ -61,8 +118,25 @@ class StateCatalogue:
 def described_states(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[StateDescription]:
     """The descriptions among the entries of a store."""
     for key, value in entries:
-        if key[_UID_BYTES : _UID_BYTES + len(_TAG)] == _TAG:
-            yield StateDescription(**json.loads(value))
+        if is_description(key):
+            yield description_from(value)
+
+
+def description_from(data: bytes) -> StateDescription:
+    """A description as it is stored."""
+    try:
+        fields = json.loads(data)
+        description = StateDescription(**fields)
+        if all(type(value) is str for value in fields.values()):
+            return description
+    except (ValueError, TypeError):
+        pass
+    raise StateCorruptionError(f"{data!r} does not describe a piece of state")
+
+
+def is_description(key: bytes) -> bool:
+    """Whether an entry of a store describes a piece of state."""
+    return key[_UID_BYTES : _UID_BYTES + len(_TAG)] == _TAG
 
 
 def prefix_of(uid: str, name: str) -> bytes:
@@ -70,6 +144,7 @@ def prefix_of(uid: str, name: str) -> bytes:
     return BroadcastKeys(uid, name).prefix
 
 
-def _entry_key(uid: str, name: str) -> bytes:
+def catalogue_key(uid: str, name: str) -> bytes:
+    """The store key of a description."""
     of_no_key = BroadcastKeys(uid, "")
     return of_no_key.prefix[:_UID_BYTES] + _TAG + of_no_key.of(b"")[len(of_no_key.prefix) :] + name.encode()

@@ -7,11 +7,12 @@ values are checked when they are set, and kept in a compact form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from penstock.common.errors import StateError
 from penstock.common.type_inference import infer_type
 from penstock.common.typeinfo import TypeInformation, Types
+from penstock.state.migrations import Migration, checked_migrations
 from penstock.state.ttl_config import StateTtlConfig
 
 TypeLike = TypeInformation | type[Any] | None
@@ -27,6 +28,10 @@ class StateDescriptor:
         self.name = name
         self.type_info = type_info
         self._ttl_config: StateTtlConfig | None = None
+        self.version = 1
+        """The version of what the values mean; see `with_version`."""
+        self.migrations: tuple[Migration, ...] = ()
+        """From older versions to newer ones."""
 
     def get_name(self) -> str:
         """The name of the state."""
@@ -37,6 +42,21 @@ class StateDescriptor:
         if not isinstance(ttl_config, StateTtlConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"state '{self.name}' takes a StateTtlConfig, got {ttl_config!r}")
         self._ttl_config = ttl_config
+
+    def with_version(self, version: int, *migrations: Migration) -> Self:
+        """Says which version of the program's own form the values have, and how values of older versions become such.
+
+        What is not said starts at version 1. Added and removed fields and wider types need no new version.
+
+        >>> from penstock.state import migrate
+        >>> @migrate(1, 2)
+        ... def in_cents(old):
+        ...     return round(old * 100)
+        >>> ValueStateDescriptor("balance", int).with_version(2, in_cents).version
+        2
+        """
+        self.version, self.migrations = checked_migrations(self.name, version, migrations)
+        return self
 
     @property
     def time_to_live(self) -> StateTtlConfig | None:

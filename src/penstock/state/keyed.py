@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, TypeVar
 
 from penstock.common.errors import StateError
@@ -117,6 +118,12 @@ class KeyedStateBackend:
         finally:
             self.current_key = before
 
+    def values_of_current_key(self) -> dict[str, Any]:
+        """What each state holds for the current key, for people; nothing where there is no current key."""
+        if self.current_key is None:
+            return {}
+        return {name: _shown_value(handle) for name, handle in self._handles.items()}
+
     def flush(self) -> None:
         """Writes what was set to the store."""
         for handle in self._handles.values():
@@ -148,7 +155,7 @@ class KeyedStateBackend:
             for other in self._handles.values():
                 if other.keys_in_store.prefix == keys.prefix:
                     raise StateError(f"the state names '{name}' and '{other.name}' have the same hash; rename one")
-            self.catalogue.add(descriptor)
+            self.catalogue.add(descriptor, namespaced=keys.is_namespaced)
             handle = self._handles[name] = self._new_handle(kind, descriptor, keys, serializers)
         if not isinstance(handle, kind):
             raise StateError(
@@ -177,6 +184,21 @@ class KeyedStateBackend:
         handle = expiring_handle(kind, place, serializers, config, self._clock)
         self._expiring.append(handle)
         return handle
+
+
+_SHOWN_VALUES = 100
+
+
+def _shown_value(handle: StateHandle) -> Any:
+    """A value, the first elements of a list, or the first entries of a map; whatever goes wrong is a value too."""
+    try:
+        if isinstance(handle, MapHandle):
+            return dict(islice(handle.items(), _SHOWN_VALUES))
+        if isinstance(handle, ListHandle):
+            return list(islice(handle.get() or (), _SHOWN_VALUES))
+        return handle.value() if isinstance(handle, ValueHandle) else handle.get()  # type: ignore[attr-defined]
+    except Exception as error:
+        return f"<{type(error).__qualname__}: {error}>"
 
 
 def _kind_of(handle: type[StateHandle]) -> str:

@@ -37,6 +37,8 @@ def without_namespace(key_and_namespace: bytes) -> bytes:
 class NamespacedKeys(StateKeys):
     """The store keys of one piece of state of keys and namespaces."""
 
+    is_namespaced = True
+
     def of(self, key: bytes) -> bytes:
         """The store key of a key and a namespace."""
         group = key_group(without_namespace(key), self._max_parallelism)

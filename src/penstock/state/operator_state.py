@@ -15,7 +15,7 @@ from penstock.state.own_copy import own_copy
 from penstock.state.state import BroadcastState, ListState, OperatorStateStore
 from penstock.state.state_keys import OperatorKeys
 from penstock.state.store import StateStore
-from penstock.state.value_serializers import ValueSerializer, serializer_for
+from penstock.state.value_serializers import OneByOne, ValueSerializer, serializer_for
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ class OperatorStateBackend(OperatorStateStore):
                 self._store,
                 OperatorKeys(self._uid, name),
                 DEFAULT_CACHE_LIMIT,
-                serializer_for(descriptor.element_type),
+                OneByOne(serializer_for(descriptor.element_type)),
             )
         return handle
 
@@ -143,7 +143,8 @@ class OperatorStateBackend(OperatorStateStore):
         handle = self._union_lists.get(name)
         if handle is None:
             of_all = self._of_all_subtasks.get(union_key(self._uid, name), ())
-            serializer = serializer_for(descriptor.element_type)
+            self._broadcast.catalogue.add(descriptor, "UnionListState")
+            serializer = OneByOne(serializer_for(descriptor.element_type))
             handle = self._union_lists[name] = _UnionListHandle(name, serializer, of_all)
         return handle
 

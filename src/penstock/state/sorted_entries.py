@@ -42,10 +42,14 @@ class SortedEntries(Sequence[Entry]):
 
     @classmethod
     def decode(cls, body: memoryview, count: int) -> SortedEntries:
-        """Entries as `encode` writes them."""
+        """Entries as `encode` writes them. Raises ValueError for anything else: lengths are followed into memory."""
+        if not 0 <= count <= len(body) // 8:
+            raise ValueError(f"{count} entries are not in {len(body)} bytes")
         key_lengths = np.frombuffer(body, "<u4", count)
         value_lengths = np.frombuffer(body, "<i4", count, 4 * count)
         keys_end = 8 * count + int(key_lengths.sum(dtype=np.int64))
+        if keys_end + int(np.maximum(value_lengths, 0).sum(dtype=np.int64)) != len(body):
+            raise ValueError(f"the lengths of {count} entries do not add up to {len(body)} bytes")
         return cls(
             _binary_array(key_lengths, None, body[8 * count : keys_end]),
             _binary_array(np.maximum(value_lengths, 0), value_lengths >= 0, body[keys_end:]),

@@ -70,7 +70,11 @@ def read_state_file(storage: CheckpointStorage, path: str) -> StateFile:
     """Reads a state file and checks it against the hash in its name."""
     content = storage.read_verified(path)
     header, start = _decode_header(storage, path, content)
-    return StateFile(path, header, SortedEntries.decode(memoryview(content)[start:], header.entries))
+    try:
+        entries = SortedEntries.decode(memoryview(content)[start:], header.entries)
+    except ValueError as error:
+        raise StateCorruptionError(f"{path} in {storage.location} is damaged: {error}") from error
+    return StateFile(path, header, entries)
 
 
 def read_header(storage: CheckpointStorage, path: str) -> StateFileHeader:
@@ -90,9 +94,26 @@ def _decode_header(storage: CheckpointStorage, path: str, content: bytes) -> tup
             raise ValueError(f"it starts with {content[:10]!r}")
         end = _FIXED.size + length
         header: Mapping[str, object] = json.loads(content[_FIXED.size : end])
-        return StateFileHeader(**header), end  # type: ignore[arg-type]
+        return _checked(StateFileHeader(**header)), end  # type: ignore[arg-type]
     except Exception as error:
         raise StateCorruptionError(
             f"{path} in {storage.location} is no state file of version {_VERSION}: {error}. Restore it from "
             "a copy, or start from an older savepoint."
         ) from error
+
+
+def _checked(header: StateFileHeader) -> StateFileHeader:
+    numbers = (
+        header.incarnation,
+        header.epoch,
+        header.entries,
+        header.chain,
+        header.delta_bytes,
+        header.snapshot_bytes,
+    )
+    is_named = header.parent is None or type(header.parent) is str
+    if header.kind not in ("delta", "snapshot") or not is_named or not all(type(each) is int for each in numbers):
+        raise ValueError("its header has other fields")
+    if type(header.sizes) is not dict:
+        raise ValueError("it does not say how large the state is")
+    return header

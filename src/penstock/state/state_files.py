@@ -81,6 +81,23 @@ def write_snapshot(storage: CheckpointStorage, store: StateStore, head: str, pre
     return write_state_file(storage, prefix, header, body)
 
 
+def write_first_state(storage: CheckpointStorage, prefix: str, entries: SortedEntries, epoch: tuple[int, int]) -> str:
+    """Writes all entries that a subtask starts with; returns the state's name."""
+    body = entries.encode()
+    header = StateFileHeader(
+        kind="snapshot",
+        parent=None,
+        incarnation=epoch[0],
+        epoch=epoch[1],
+        entries=len(entries),
+        chain=0,
+        delta_bytes=0,
+        snapshot_bytes=len(body),
+        sizes=sizes_in(entries),
+    )
+    return write_state_file(storage, prefix, header, body)
+
+
 def should_snapshot(header: StateFileHeader) -> bool:
     """Whether rebuilding this state reads so many deltas that a snapshot of it is due."""
     limit = max(_DELTAS_PER_SNAPSHOT * header.snapshot_bytes, _MIN_SNAPSHOT_BYTES)
@@ -115,22 +132,25 @@ def live_files(storage: CheckpointStorage, heads: Iterable[str]) -> set[str]:
     return live
 
 
-def bring_to(store: StateStore, head: str | None, storage: CheckpointStorage) -> None:
+def bring_to(store: StateStore, head: str | None, storage: CheckpointStorage) -> int:
     """Makes the store hold exactly the state that `head` names, and drops uncommitted changes.
+
+    Returns how many bytes of keys and values were read from the checkpoint for it.
 
     What the store has already is used where the files lead to it; else it is rebuilt. Raises
     `StateCorruptionError` that names the file when one is damaged or missing.
     """
     store.discard_changes()
+    fetched = 0
     for _ in range(_ATTEMPTS):
         try:
             tag = store.tag
             if head is None:
                 store.wipe()
             elif tag != head:
-                _follow(store, _route(storage, head, tag), storage)
+                fetched += _follow(store, _route(storage, head, tag), storage)
             if store.tag == head:
-                return
+                return fetched
         except StoreChangedError:
             # Another process works on the same store: a task that was given up, for instance.
             continue
@@ -182,7 +202,8 @@ def _steps_to_snapshot(storage: CheckpointStorage, path: str, replaced: str | No
     return [_Step(path, None)]
 
 
-def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -> None:
+def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -> int:
+    fetched = 0
     if steps[0].parent is None:
         store.wipe()
     for step in steps:
@@ -196,6 +217,8 @@ def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -
                 f"{file.header.parent} now, not {step.parent}"
             )
         _apply_in_parts(store, file.entries, step.path)
+        fetched += file.entries.size
+    return fetched
 
 
 def _apply_in_parts(store: StateStore, entries: SortedEntries, tag: str) -> None:

@@ -30,6 +30,9 @@ _OPERATOR_GROUP = 0xFFFD
 class StateKeys:
     """The store keys of one piece of keyed state."""
 
+    is_namespaced = False
+    """Whether entries belong to a key and a namespace."""
+
     def __init__(self, uid: str, name: str, max_parallelism: int) -> None:
         self.prefix = _digest(uid, 8) + _digest(name, 4)
         self._max_parallelism = max_parallelism

@@ -12,7 +12,13 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
-from penstock.common.errors import CheckpointError, FencedError, StateCorruptionError, UnsupportedError
+from penstock.common.errors import (
+    CheckpointError,
+    CheckpointUnavailableError,
+    FencedError,
+    StateCorruptionError,
+    UnsupportedError,
+)
 
 _TEMPORARY_PREFIX = ".tmp-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -207,11 +213,11 @@ class LocalCheckpointStorage(CheckpointStorage):
             ) from error
         except OSError as error:
             if error.errno in _FULL:
-                raise CheckpointError(
+                raise CheckpointUnavailableError(
                     f"cannot write {path}: the disk of the checkpoint directory {self.location} is full. "
                     "Free space there and start the job again; nothing that was committed is lost."
                 ) from error
-            raise CheckpointError(f"cannot {action} {path} in {self.location}: {error}") from error
+            raise CheckpointUnavailableError(f"cannot {action} {path} in {self.location}: {error}") from error
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from penstock.state.catalogue import StateCatalogue
 from penstock.state.descriptors import MapStateDescriptor
 from penstock.state.handle import DEFAULT_CACHE_LIMIT
 from penstock.state.state_keys import StateKeys, end_of_prefix
+from penstock.state.state_schema import BUCKETS
 from penstock.state.store import StateStore
 from penstock.state.value_serializers import serializer_for
 
@@ -68,7 +69,7 @@ class TimeBuckets:
         self._size = 0
         """The records in the cache, roughly."""
         self.catalogue = StateCatalogue(store, uid)
-        self.catalogue.add(MapStateDescriptor(name, Types.LONG(), record_type))
+        self.catalogue.add(MapStateDescriptor(name, Types.LONG(), record_type), form=BUCKETS)
 
     def of(self, key: bytes) -> BucketsOfKey:
         """What a key has."""

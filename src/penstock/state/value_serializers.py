@@ -5,9 +5,10 @@
     BOOLEAN                  one byte
     STRING, CHAR             UTF-8
     PRIMITIVE_ARRAY(BYTE)    as it is
-    all else                 pickle, protocol 5
+    any other declared type  its plain value, see `plain_values`
+    none, PICKLED_BYTE_ARRAY pickle, protocol 5
 
-Many values in one: u32 length and bytes of each; a pickled list where values are pickled.
+Many values in one: u32 length and bytes of each; one list where values are plain or pickled.
 """
 
 from __future__ import annotations
@@ -22,9 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from penstock.common.errors import TypeMismatchError
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, PrimitiveArrayTypeInfo, TypeInformation
+from penstock.common.errors import StateCorruptionError, TypeMismatchError
+from penstock.common.typeinfo import (
+    BasicType,
+    BasicTypeInfo,
+    CollectionTypeInfo,
+    CompositeTypeInfo,
+    MapTypeInfo,
+    PrimitiveArrayTypeInfo,
+    TypeInformation,
+)
 from penstock.state.own_copy import pickled
+from penstock.state.plain_values import from_plain, plain_from_bytes, plain_to_bytes, to_plain
 
 _NONE = b"\x00"
 _PRESENT = b"\x01"
@@ -54,21 +64,11 @@ class ValueSerializer(ABC):
 
     def dumps_many(self, values: Sequence[Any]) -> bytes:
         """The bytes of many values."""
-        parts: list[bytes] = []
-        for value in values:
-            data = self.dumps(value)
-            parts += (_U32.pack(len(data)), data)
-        return b"".join(parts)
+        return join_values([self.dumps(value) for value in values])
 
     def loads_many(self, data: bytes) -> list[Any]:
         """Many values again."""
-        values: list[Any] = []
-        at = 0
-        while at < len(data):
-            start = at + 4
-            at = start + _U32.unpack_from(data, at)[0]
-            values.append(self.loads(data[start:at]))
-        return values
+        return [self.loads(part) for part in split_values(data)]
 
 
 class _Number(ValueSerializer):
@@ -122,7 +122,7 @@ class _Boolean(_Number):
     expected = bool
 
     def convert(self, value: Any) -> Any:
-        if value is None or isinstance(value, np.bool_):
+        if value is None or isinstance(value, bool | np.bool_):
             return None if value is None else bool(value)
         raise _mismatch(value, self._type_info, "a bool")
 
@@ -163,6 +163,77 @@ class _Bytes(ValueSerializer):
         return data[1:] if data[0] else None
 
 
+class _Plain(ValueSerializer):
+    """Values of any declared type, by their plain form: reading them runs no code of theirs."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._to_plain = to_plain(type_info)
+        self._from_plain = from_plain(type_info)
+        self.may_change = isinstance(type_info, CompositeTypeInfo | CollectionTypeInfo | MapTypeInfo)
+
+    def dumps(self, value: Any) -> bytes:
+        if value is None:
+            return _NONE
+        return _PRESENT + plain_to_bytes(value if self._to_plain is None else self._to_plain(value))
+
+    def loads(self, data: bytes) -> Any:
+        if not data[0]:
+            return None
+        plain = plain_from_bytes(memoryview(data)[1:])
+        return plain if self._from_plain is None or plain is None else self._from_plain(plain)
+
+    def dumps_many(self, values: Sequence[Any]) -> bytes:
+        convert = self._to_plain
+        if convert is None:
+            return plain_to_bytes(list(values))
+        return plain_to_bytes([None if value is None else convert(value) for value in values])
+
+    def loads_many(self, data: bytes) -> list[Any]:
+        values, convert = plain_from_bytes(data), self._from_plain
+        if type(values) is not list:
+            raise StateCorruptionError(f"stored values are no list but {values!r}")
+        if convert is None:
+            return values
+        return [None if value is None else convert(value) for value in values]
+
+
+class OneByOne(ValueSerializer):
+    """Makes many values separate ones, so that whoever spreads them anew need not know their type."""
+
+    def __init__(self, serializer: ValueSerializer) -> None:
+        self._of_one = serializer
+        self.expected = serializer.expected
+        self.may_change = serializer.may_change
+
+    def convert(self, value: Any) -> Any:
+        """The value as the type has it."""
+        return self._of_one.convert(value)
+
+    def dumps(self, value: Any) -> bytes:
+        """The bytes of a value."""
+        return self._of_one.dumps(value)
+
+    def loads(self, data: bytes) -> Any:
+        """The value again."""
+        return self._of_one.loads(data)
+
+
+def split_values(data: bytes) -> list[bytes]:
+    """The bytes of each of the values that `OneByOne` has put together."""
+    parts: list[bytes] = []
+    at = 0
+    while at < len(data):
+        start = at + _U32.size
+        at = start + _U32.unpack_from(data, at)[0]
+        parts.append(data[start:at])
+    return parts
+
+
+def join_values(parts: Sequence[bytes]) -> bytes:
+    """What `split_values` takes apart."""
+    return b"".join(piece for part in parts for piece in (_U32.pack(len(part)), part))
+
+
 class _Pickle(ValueSerializer):
     may_change = True
 
@@ -193,8 +264,10 @@ def serializer_for(type_info: TypeInformation | None) -> ValueSerializer:  # noq
     """The serializer of a declared type; None: of any Python object."""
     if isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes:
         return _Bytes(type_info)
-    if not isinstance(type_info, BasicTypeInfo):
+    if type_info is None or type_info.is_pickled:
         return _PICKLE
+    if not isinstance(type_info, BasicTypeInfo):
+        return _Plain(type_info)
     match type_info.basic_type:
         case BasicType.BYTE | BasicType.SHORT | BasicType.INT | BasicType.LONG as basic:
             return _Integer(type_info, _INTEGER_CODES[basic])
@@ -207,4 +280,4 @@ def serializer_for(type_info: TypeInformation | None) -> ValueSerializer:  # noq
         case BasicType.STRING | BasicType.CHAR:
             return _Text(type_info)
         case _:
-            return _PICKLE
+            return _Plain(type_info)

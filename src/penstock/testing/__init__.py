@@ -1,5 +1,6 @@
 """The test kit: drives pipelines by hand, scripts their input and tries other schedules, without Spark."""
 
+from penstock.testing.check_sink import SinkReport, TrialResult, check_sink
 from penstock.testing.fuzz_case import FuzzCase
 from penstock.testing.fuzzer import fuzz
 from penstock.testing.harness import Harness, HarnessSnapshot, harness
@@ -13,8 +14,11 @@ __all__ = [
     "Harness",
     "HarnessSnapshot",
     "ScriptedSource",
+    "SinkReport",
+    "TrialResult",
     "VirtualClock",
     "assert_stream_equal",
+    "check_sink",
     "fail",
     "fuzz",
     "harness",

@@ -14,18 +14,21 @@ import cloudpickle
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.configuration import Configuration
-from penstock.common.errors import ArgumentError, UnsupportedError
+from penstock.common.errors import ArgumentError
 from penstock.common.typeinfo import Types
 from penstock.datastream import DataStream, KeyedStream, OutputTag, StreamExecutionEnvironment
 from penstock.datastream.output_types import TypeHint
 from penstock.datastream.transformation import Upstream
+from penstock.engine.epochs.plan_description import describe_plan
 from penstock.engine.stages.compiled import CompiledJob, compile_plan
 from penstock.engine.stages.envelope import Envelope
 from penstock.optimizer.pipeline import optimize
 from penstock.runtime.metrics import MetricGroup
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK
+from penstock.state.savepoints.header import OperatorDescription
 from penstock.testing.capture import Capture, Emitted, ignore
 from penstock.testing.chain_subtask import ChainSubtask, Entries
+from penstock.testing.harness_restore import spread
 
 _OUTPUT = "harness output"
 
@@ -41,6 +44,8 @@ class HarnessSnapshot:
     """What each subtask of each chain has in its store."""
     union_lists: dict[str, list[str]]
     """What functions have saved for all subtasks."""
+    operators: tuple[OperatorDescription, ...]
+    """What there was, for a harness with another parallelism."""
 
 
 def harness(build: Callable[..., DataStream], *input_types: TypeHint, parallelism: int = 1) -> Harness:
@@ -172,18 +177,20 @@ class Harness:
         for _, subtask in sorted(self._subtasks.items()):
             for name, text in subtask.union_lists().items():
                 lists.setdefault(name, []).append(text)
-        return HarnessSnapshot(self._parallelism, self._processing_time, tuple(self._watermarks), entries, lists)
+        place = self._parallelism, self._processing_time, tuple(self._watermarks)
+        return HarnessSnapshot(*place, entries, lists, describe_plan(cloudpickle.loads(self._job)))
 
     def restore(self, snapshot: HarnessSnapshot) -> None:
-        """Goes on from a snapshot, with new operators. The clock is where it was then."""
+        """Goes on from a snapshot, with new operators. The clock is where it was then.
+
+        The snapshot may be of a harness with another parallelism: its state is spread over the subtasks of this one.
+        """
+        entries = snapshot.entries
         if snapshot.parallelism != self._parallelism:
-            raise UnsupportedError(
-                f"restore: the snapshot is of parallelism {snapshot.parallelism}, the harness has {self._parallelism}; "
-                "a change of parallelism is not supported yet"
-            )
+            entries = spread(snapshot.operators, entries, snapshot.union_lists, cloudpickle.loads(self._job))
         self._processing_time = snapshot.processing_time
         self._watermarks = list(snapshot.source_watermarks)
-        self._start(snapshot.entries, snapshot.union_lists)
+        self._start(entries, snapshot.union_lists)
 
     def __enter__(self) -> Self:
         return self

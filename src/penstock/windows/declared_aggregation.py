@@ -85,10 +85,10 @@ class RecordAggregation(AggregateFunction):
         """The values of the aggregates."""
         return tuple(result(*part) for result, part in zip(self._results, accumulator, strict=True))
 
-    def merge(self, a: list[list[Any]], b: list[list[Any]]) -> list[list[Any]]:
+    def merge(self, acc_a: list[list[Any]], acc_b: list[list[Any]]) -> list[list[Any]]:
         """Adds what is in one accumulator to another."""
         merged: list[list[Any]] = []
-        for left, right, step in zip(a, b, self._steps, strict=True):
+        for left, right, step in zip(acc_a, acc_b, self._steps, strict=True):
             if left[0] == 0 or right[0] == 0:
                 merged.append(right if left[0] == 0 else left)
             else:

@@ -13,7 +13,7 @@ from penstock.common.errors import ConfigurationError, SinkError, UnsupportedErr
 from penstock.common.fail_points import SimulatedCrash, arm
 from penstock.common.typeinfo import Types
 from penstock.connectors.files import CsvFormat, FileSink, FileSource, ParquetFormat
-from penstock.connectors.sink import CommitterContext, DeliveryGuarantee, EpochId, SinkWriterContext
+from penstock.connectors.sink import CommitterContext, DeliveryGuarantee, EpochEnd, EpochId, SinkWriterContext
 from penstock.state.storage import LocalCheckpointStorage
 
 PAYMENT = Types.ROW_NAMED(["id", "card"], [Types.LONG(), Types.STRING()])
@@ -29,20 +29,26 @@ class Job:
         self.storage = LocalCheckpointStorage(str(tmp_path / "checkpoint"))
         self.sink = FileSink(str(self.directory), **options)
         self.committer = self.sink.create_committer(CommitterContext(job_id, uid, self.storage))
+        self.state: dict = {}
 
     def stage(self, number: int, *rows, subtask: int = 0, incarnation: int = 0, type_info=PAYMENT) -> list:
         context = SinkWriterContext(
             self.job_id, self.uid, subtask, 2, EpochId(incarnation, number), self.storage, "staging"
         )
-        writer = self.sink.create_writer(context)
+        writer = self.sink.for_records(type_info or Types.PICKLED_BYTE_ARRAY()).create_writer(context)
         for row in rows:
             writer.write(Batch(codec_for(type_info), values=[row]))
         tokens = writer.prepare_commit()
         writer.close()
         return json.loads(json.dumps(tokens))
 
+    def gathered(self, number: int, *tokens, incarnation: int = 0) -> list:
+        end = EpochEnd(EpochId(incarnation, number), 0, 0, False, self.state)
+        published = self.committer.gather(dict(enumerate(tokens)), end)
+        return [token for _, of_subtask in sorted(published.items()) for token in of_subtask]
+
     def commit(self, number: int, *tokens, incarnation: int = 0) -> None:
-        self.committer.commit(EpochId(incarnation, number), [token for each in tokens for token in each])
+        self.committer.commit(EpochId(incarnation, number), self.gathered(number, *tokens, incarnation=incarnation))
 
     def visible(self) -> list[str]:
         return sorted(path.name for path in self.directory.iterdir() if not path.name.startswith("."))
@@ -117,7 +123,7 @@ def test_a_crash_while_publishing_is_made_good_by_the_next_run(tmp_path, point):
 def test_a_crash_between_two_renames_is_made_good(tmp_path):
     job = Job(tmp_path)
     first, second = job.stage(1, (1, "a")), job.stage(1, (2, "b"), subtask=1)
-    (job.directory / first[0]["staged"]).rename(job.directory / first[0]["final"])
+    (job.directory / first[0]["staged"]).rename(job.directory / first[0]["name"])
     job.commit(1, first, second)
     assert len(job.visible()) == 2
 
@@ -133,7 +139,7 @@ def test_records_that_are_nowhere_are_an_error(tmp_path):
 def test_a_foreign_file_of_the_same_name_is_not_taken_for_ours(tmp_path):
     job = Job(tmp_path)
     tokens = job.stage(1, (1, "a"))
-    (job.directory / tokens[0]["final"]).write_text("something else")
+    (job.directory / tokens[0]["name"]).write_text("something else")
     with pytest.raises(SinkError, match=r"exists and is not what epoch 0\.1 wrote"):
         job.commit(1, tokens)
 
@@ -158,13 +164,13 @@ def test_the_output_of_another_job_is_not_mixed_with_ours(tmp_path):
     Job(tmp_path, job_id="job-2", uid="other").committer.recover(None)
 
 
-def test_leftovers_of_older_epochs_are_removed_and_the_newest_is_kept(tmp_path):
+def test_leftovers_of_older_epochs_are_removed_with_the_next_one(tmp_path):
     job = Job(tmp_path)
     job.stage(3, (1, "failed attempt"))
     tokens = job.stage(4, (2, "to be published"))
     restarted = Job(tmp_path)
     restarted.committer.recover(EpochId(0, 4))
-    assert len(job.staged_files()) == 1
+    assert len(job.staged_files()) == 2
     restarted.commit(4, tokens)
     assert "to be published" in restarted.content()
     assert job.staged_files() == []
@@ -216,7 +222,7 @@ def test_a_uid_may_have_any_characters(tmp_path):
     assert job.visible() == ["part-a%2Fb%20..%2Fc-0-0000000001-00000.json"]
 
 
-@pytest.mark.parametrize("options", [{"file_format": "orc"}, {"prefix": "_x"}, {"prefix": "a/b"}, {"delimiter": ";;"}])
+@pytest.mark.parametrize("options", [{"file_format": "xml"}, {"prefix": "_x"}, {"prefix": "a/b"}, {"delimiter": ";;"}])
 def test_options_that_make_no_sense_are_refused(tmp_path, options):
     with pytest.raises(ConfigurationError):
         FileSink(str(tmp_path), **options)

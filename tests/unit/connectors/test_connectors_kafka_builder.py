@@ -71,6 +71,14 @@ def test_mistakes_that_can_be_seen_at_once_are_raised_at_once():
         builder().set_value_only_deserializer("utf-8")
     with pytest.raises(ConfigurationError, match="leave type_info out"):
         builder().set_value_only_deserializer(SimpleStringSchema(), Types.STRING())
+    with pytest.raises(ConfigurationError, match="a deserializer of whole messages"):
+        builder().set_deserializer(SimpleStringSchema())
+
+
+def test_secrets_are_not_printed():
+    source = builder().set_topics("a").set_property("sasl.password", "much-too-secret").build()
+    for text in (repr(vars(source)), str(source), source.describe()):
+        assert "much-too-secret" not in text
 
 
 def test_without_the_client_library_the_error_says_what_to_install(monkeypatch):

@@ -6,15 +6,17 @@ import json
 import time
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_INVALID, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from penstock.common.errors import SourceError
 from penstock.common.typeinfo import Types
 from penstock.connectors.deserialization import JsonDeserializationSchema, SimpleStringSchema
 from penstock.connectors.kafka import (
+    KafkaConsumerRecord,
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
+    KafkaRecordDeserializationSchema,
     KafkaSource,
     KafkaTopicPartition,
 )
@@ -248,3 +250,78 @@ def test_a_reader_that_gets_nothing_says_so_in_time(kafka_broker, start):
     missing = SplitRead(f"{topic}-0", 1, 5, {"topic": topic, "partition": 0})
     with pytest.raises(SourceError, match=rf"topic {topic}, partition 0, offset 1 at .*nothing came for 0.5 s"):
         list(run.reader.read(missing, SMALL))
+
+
+def test_a_deserializer_sees_all_of_a_message(kafka_broker, start):
+    topic = kafka_broker.create_topic(partitions=2)
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
+    producer.produce(topic, b"v", b"k", partition=1, timestamp=1_000, headers=[("a", b"1"), ("none", None)])
+    producer.produce(topic, None, None, partition=1, timestamp=2_000)
+    assert producer.flush(30) == 0
+    seen: list[KafkaConsumerRecord] = []
+
+    class Twice(KafkaRecordDeserializationSchema):
+        @property
+        def produced_type(self):
+            return Types.STRING()
+
+        def deserialize(self, record):
+            seen.append(record)
+            return [] if record.value is None else [f"{record.timestamp}"] * 2
+
+    source = source_of(kafka_broker, topic).set_deserializer(Twice()).build()
+    reader = source.create_reader()
+    (batch,) = reader.read(SplitRead(f"{topic}-1", 0, 2, {"topic": topic, "partition": 1}), SMALL)
+    reader.close()
+    assert (batch.values, batch.timestamps) == (["1000", "1000"], [1_000, 1_000])
+    headers = [("a", b"1"), ("none", None)]
+    assert seen == [
+        KafkaConsumerRecord(topic, 1, 0, 1_000, b"k", b"v", headers),
+        KafkaConsumerRecord(topic, 1, 1, 2_000, None, None, ()),
+    ]
+
+
+def offset_above_zero(record: KafkaConsumerRecord) -> int | None:
+    return record.offset or None
+
+
+def inverse_of_offset(record: KafkaConsumerRecord) -> int:
+    return 1 // record.offset
+
+
+def test_a_function_of_a_whole_message_that_fails_names_the_message(kafka_broker, start):
+    topic = kafka_broker.create_topic()
+    produce(kafka_broker, topic, "a", "b")
+    run = start(source_of(kafka_broker, topic).set_deserializer(offset_above_zero, Types.LONG()))
+    assert run.epoch() == [1]
+    failing = start(source_of(kafka_broker, topic).set_deserializer(inverse_of_offset, Types.LONG()))
+    with pytest.raises(SourceError, match=rf"(?s)topic {topic}, partition 0, offset 0: .*ZeroDivisionError"):
+        failing.epoch()
+
+
+def test_partitions_that_a_topic_gets_while_it_is_read_are_found(kafka_broker, start):
+    topic = kafka_broker.create_topic()
+    builder = source_of(kafka_broker, topic).set_property("partition.discovery.interval.ms", "1000")
+    run = start(builder.set_starting_offsets(KafkaOffsetsInitializer.latest()))
+    assert run.epoch(now=0) == []
+    admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
+    produce(kafka_broker, topic, "new", partition=1)
+    assert run.epoch(now=999) == []
+    assert run.epoch(now=1000) == ["new"], "read from its beginning, wherever the others were started"
+    assert list(run.enumerator.live_splits()) == [f"{topic}-0", f"{topic}-1"]
+
+
+def test_what_was_read_is_committed_for_monitoring_unless_that_is_switched_off(kafka_broker, start):
+    topic = kafka_broker.create_topic()
+    produce(kafka_broker, topic, "a", "b", "c")
+    for commits in ("true", "false"):
+        builder = source_of(kafka_broker, topic).set_group_id(f"{topic}-{commits}")
+        run = start(builder.set_property("commit.offsets.on.checkpoint", commits))
+        assert run.epoch(records=2) == ["a", "b"]
+        run.epoch(records=1)
+        run.enumerator.close()
+        consumer = Consumer({"bootstrap.servers": kafka_broker.bootstrap, "group.id": f"{topic}-{commits}"})
+        (committed,) = consumer.committed([TopicPartition(topic, 0)], timeout=30)
+        consumer.close()
+        assert committed.offset == (2 if commits == "true" else OFFSET_INVALID)

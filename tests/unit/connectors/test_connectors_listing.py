@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import fsspec
 import pytest
 
 from penstock.common.errors import ConfigurationError, SourceError
@@ -59,6 +60,22 @@ def test_what_does_not_exist_is_an_error(folder):
         list_files([f"{folder}/missing"])
 
 
-def test_other_file_systems_are_refused():
-    with pytest.raises(ConfigurationError, match="s3://"):
-        list_files(["s3://bucket/x"])
+def test_files_that_are_being_written_are_left_alone(folder):
+    for name in ("x.inprogress", "y.tmp", "z.txt._COPYING_"):
+        (folder / name).write_text("half")
+    assert names(list_files([str(folder)]), folder) == ["a.txt", "b.txt", "new.txt"]
+
+
+def test_an_unknown_file_system_is_an_error():
+    with pytest.raises(ConfigurationError, match="nosuch://"):
+        list_files(["nosuch://bucket/x"])
+
+
+def test_files_of_another_file_system_are_found_like_local_ones():
+    storage = fsspec.filesystem("memory")
+    for name in ("a.txt", "sub/b.txt", "_half.txt", "sub/c.csv"):
+        storage.pipe(f"/listing/{name}", b"x")
+    found = [file.path for file in list_files(["memory://listing"], recursive=True)]
+    assert sorted(found) == ["memory://listing/a.txt", "memory://listing/sub/b.txt", "memory://listing/sub/c.csv"]
+    assert [file.path for file in list_files(["memory://listing/**/*.csv"])] == ["memory://listing/sub/c.csv"]
+    assert [file.size for file in list_files(["memory://listing/a.txt"])] == [1]

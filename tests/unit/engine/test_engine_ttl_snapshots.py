@@ -92,8 +92,9 @@ def test_a_time_to_live_cannot_be_added_in_a_restart(tmp_path: Path) -> None:
     run_job(tmp_path, Once(None))
 
 
-def test_another_parallelism_is_refused(tmp_path: Path) -> None:
+def test_another_parallelism_takes_up_what_expires(tmp_path: Path) -> None:
+    config = StateTtlConfig.new_builder("1 h").build()
     with pytest.raises(JobExecutionException, match="power cut"):
-        run_job(tmp_path, Once(None, fail_at=COUNT // 2))
-    with pytest.raises(JobExecutionException, match="belongs to another plan"):
-        run_job(tmp_path, Once(None), parallelism=2)
+        run_job(tmp_path, Once(config, fail_at=COUNT // 2))
+    job = run_job(tmp_path, Once(config), parallelism=2)
+    assert job.metrics()["state"]["once"]["entries"] == COUNT

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from penstock.common import Types
 from penstock.state.broadcast import BroadcastStateBackend
-from penstock.state.catalogue import StateDescription, described_states, prefix_of
+from penstock.state.catalogue import described_states, prefix_of
 from penstock.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from penstock.state.keyed import KeyedStateBackend
 from penstock.state.memory import MemoryStore
+from penstock.state.state_schema import StateSchema
 
 EVERYTHING = (b"", b"\xff" * 64)
 
@@ -21,11 +22,15 @@ def test_states_say_what_they_are() -> None:
     broadcast.get_broadcast_state(MapStateDescriptor("rules", Types.STRING(), Types.LONG()))
     keyed.catalogue.flush()
     broadcast.catalogue.flush()
-    assert set(described_states(store.scan(*EVERYTHING))) == {
-        StateDescription("counter", "count", "ValueState", "Long"),
-        StateDescription("counter", "seen", "ListState", "object"),
-        StateDescription("counter", "rules", "BroadcastState", str(Types.MAP(Types.STRING(), Types.LONG()))),
+    found = {each.name: each for each in described_states(store.scan(*EVERYTHING))}
+    assert {name: (each.uid, each.kind, each.type) for name, each in found.items()} == {
+        "count": ("counter", "ValueState", "Long"),
+        "seen": ("counter", "ListState", "object"),
+        "rules": ("counter", "BroadcastState", str(Types.MAP(Types.STRING(), Types.LONG()))),
     }
+    assert found["count"].schema == StateSchema("value", "LONG")
+    assert found["seen"].schema == StateSchema("list", "OBJECT")
+    assert found["rules"].schema == StateSchema("map", "LONG", key="STRING")
 
 
 def test_a_description_is_written_once() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.common.errors import ArgumentError, UnsupportedError, UserFunctionError
+from penstock.common.errors import ArgumentError, UserFunctionError
 from penstock.common.typeinfo import Types
 from penstock.datastream import (
     BroadcastProcessFunction,
@@ -177,10 +177,25 @@ def test_failures_are_raised_where_the_step_was_made() -> None:
     assert caught.value.report.operator == "Divide"
 
 
-def test_a_snapshot_of_another_parallelism_is_refused() -> None:
-    snapshot = harness(lambda s: s.map(str)).snapshot()
-    with pytest.raises(UnsupportedError, match="parallelism 1, the harness has 2"):
-        harness(lambda s: s.map(str), parallelism=2).restore(snapshot)
+@pytest.mark.parametrize("parallelism", [1, 2, 5])
+def test_a_snapshot_goes_to_a_harness_of_another_parallelism(parallelism: int) -> None:
+    def build(stream: Any) -> Any:
+        return stream.key_by(lambda v: v).process(Reminder())
+
+    first = harness(build, parallelism=3)
+    keys = [f"key {number}" for number in range(20)]
+    for number, key in enumerate(keys):
+        first.process_element(key, number)
+    first.process_watermark(5)
+    test = harness(build, parallelism=parallelism)
+    test.restore(first.snapshot())
+    assert test.watermark == 5
+    test.process_element(keys[0], 100)
+    test.process_watermark(50)
+    expected = [((key, 2 if key == keys[0] else 1, "EVENT_TIME"), 10 + number) for number, key in enumerate(keys)]
+    assert sorted(test.output(), key=lambda each: each[1]) == expected
+    test.set_processing_time(10)
+    assert sorted(key for (key, *_), _ in test.output()) == sorted(keys)
 
 
 class SeenByAll(MapFunction, CheckpointedFunction):

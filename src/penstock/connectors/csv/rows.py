@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import pyarrow as pa
 
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
@@ -19,6 +21,7 @@ from penstock.common.serialization import (
     with_values,
 )
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.connectors.csv.columns import CsvColumns
 from penstock.connectors.csv.field_text import Parse, field_parser, field_text
 
 _ALWAYS_QUOTED_LENGTH = 24
@@ -111,19 +114,28 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         self._allow_comments = allow_comments
         self._ignore_parse_errors = ignore_parse_errors
         self._parsers = _parsers(type_info, self._dialect)
+        self._fast = _fast_columns(type_info, self._dialect)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_parsers"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_parsers", "_fast")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._parsers = _parsers(self._type_info, self._dialect)
+        self._fast = _fast_columns(self._type_info, self._dialect)
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
         return self._type_info
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
+        present, times_of_present, _ = with_values(messages, timestamps)
+        columns = None if self._fast is None or self._allow_comments else self._fast.of_lines(present)
+        if columns is not None:
+            return Batch(codec_for(self._type_info), columns=columns, timestamps=times_of_present)
+        return self._to_batch_one_by_one(messages, timestamps)
+
+    def _to_batch_one_by_one(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:
         rows: list[tuple[Any, ...]] = []
         times: list[int | None] = []
         for place, message, timestamp in zip(*_placed(messages, timestamps), strict=True):
@@ -237,10 +249,15 @@ class CsvRowSerializationSchema(SerializationSchema):
     Builder = CsvRowSerializationSchemaBuilder
 
     def __init__(
-        self, type_info: TypeInformation, dialect: CsvDialect | None = None, line_delimiter: str = "\n"
+        self,
+        type_info: TypeInformation,
+        dialect: CsvDialect | None = None,
+        line_delimiter: str = "\n",
+        array_delimiters: Mapping[str, str] | None = None,
     ) -> None:
         _parsers(type_info, dialect or CsvDialect())
         self._type_info = type_info
+        self._array_delimiters = array_delimiters or {}
         self._dialect = dialect or CsvDialect()
         self._line_delimiter = line_delimiter
         special = (self._dialect.delimiter, self._dialect.quote, self._dialect.escape, "\r")
@@ -248,18 +265,38 @@ class CsvRowSerializationSchema(SerializationSchema):
 
     def serialize(self, element: Any) -> bytes:
         """The line, with its end."""
+        return self._lines(codec_for(self._type_info).to_columns([element]))[0]
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes]:  # noqa: D102
+        if not len(batch):
+            return []
         codec = codec_for(self._type_info)
-        (row,) = codec.to_values(codec.to_columns([element]))
+        same = batch.codec.schema is not None and codec.schema is not None and batch.codec.schema.equals(codec.schema)
+        return self._lines(batch.columns if same else codec.to_columns(batch.values))
+
+    def line(self, fields: Sequence[Any]) -> bytes:
+        """The line of some values, with its end."""
+        assert isinstance(self._type_info, CompositeTypeInfo)
+        delimiters = [
+            self._array_delimiters.get(name, self._dialect.array_delimiter)
+            for name in self._type_info.get_field_names()
+        ]
+        texts = map(self._field, fields, delimiters)
+        return (self._dialect.delimiter.join(texts) + self._line_delimiter).encode()
+
+    def _lines(self, columns: list[pa.Array]) -> list[bytes]:
         assert isinstance(self._type_info, CompositeTypeInfo)
         names = self._type_info.get_field_names()
-        fields = list(row) if isinstance(row, Row | tuple) else [getattr(row, name) for name in names]
-        return (self._dialect.delimiter.join(map(self._field, fields)) + self._line_delimiter).encode()
+        rows = codec_for(self._type_info).to_values(columns)
+        if rows and isinstance(rows[0], Row | tuple):
+            return [self.line(list(row)) for row in rows]
+        return [self.line([getattr(row, name) for name in names]) for row in rows]
 
-    def _field(self, value: Any) -> str:
+    def _field(self, value: Any, array_delimiter: str) -> str:
         dialect = self._dialect
         if value is None:
             return dialect.null_literal or ""
-        text = field_text(value, dialect.array_delimiter)
+        text = field_text(value, array_delimiter)
         if dialect.quote is None or not isinstance(value, str) or not self._needs_quotes(text):
             return text
         inside = dialect.quote * 2 if dialect.escape is None else dialect.escape + dialect.quote
@@ -285,6 +322,13 @@ def _parsers(type_info: TypeInformation, dialect: CsvDialect) -> list[tuple[str,
     assert isinstance(type_info, CompositeTypeInfo)
     fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
     return [(name, field_parser(name, field_type, dialect.array_delimiter)) for name, field_type in fields]
+
+
+def _fast_columns(type_info: TypeInformation, dialect: CsvDialect) -> CsvColumns | None:
+    assert isinstance(type_info, CompositeTypeInfo)
+    return CsvColumns.of(
+        type_info, dialect.delimiter, quote=dialect.quote, escape=dialect.escape, null_literal=dialect.null_literal
+    )
 
 
 def _composite(schema: str, type_info: TypeInformation) -> TypeInformation:

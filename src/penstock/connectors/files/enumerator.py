@@ -33,6 +33,7 @@ class FileEnumerator(SplitEnumerator):
         recursive: bool,
         watch_interval: int | None,
         settle_ms: int,
+        splits_files: bool = True,
         state: MutableMapping[str, Json],
     ) -> None:
         self._paths = paths
@@ -40,6 +41,7 @@ class FileEnumerator(SplitEnumerator):
         self._recursive = recursive
         self._watch_interval = watch_interval
         self._settle_ns = settle_ms * 1_000_000
+        self._splits_files = splits_files and file_format.is_splittable
         self._state = state
         self._next_listing: int | None = None
         self._unsettled: dict[str, ListedFile] = {}
@@ -98,7 +100,7 @@ class FileEnumerator(SplitEnumerator):
         while self._pending and len(reads) < MAX_CHUNKS_PER_TASK * budget.parallelism:
             file = self._pending[0]
             start: int = self._state[_FILE + file.path][2]
-            whole = not self._format.is_splittable or compression_of(file.path) is not None
+            whole = not self._splits_files or compression_of(file.path) is not None
             end = file.size if whole else min(file.size, start + largest)
             if reads and end - start > bytes_left:
                 break

@@ -1,17 +1,17 @@
-"""Which files are there: local directories, single files and glob patterns."""
+"""Which files are there: directories, single files and glob patterns, on any file system."""
 
 from __future__ import annotations
 
-import glob
-import os
-import stat
+import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from penstock.common.errors import ConfigurationError, SourceError
+from penstock.common.errors import SourceError
+from penstock.connectors.files.file_system import FileSystem, file_system_of, name_of
 
-_GLOB_CHARACTERS = frozenset("*?[")
+_GLOB = re.compile(r"[*?\[]")
+IN_PROGRESS_SUFFIXES = ("._COPYING_", ".inprogress", ".tmp")
 
 
 class ListedFile(NamedTuple):
@@ -25,71 +25,78 @@ class ListedFile(NamedTuple):
 def list_files(paths: Iterable[str], *, recursive: bool = False) -> list[ListedFile]:
     """The files under `paths`, oldest first.
 
-    A path is a file, a directory (its files; with `recursive` those of its sub-directories too) or a glob pattern.
-    Names that begin with `.` or `_` are hidden: they and what is under them are left out, unless the path itself
-    names them. A path that does not exist is an error, a pattern that matches nothing is not.
+    A path is a file, a directory (its files; with `recursive` those of its sub-directories too) or a glob pattern
+    (`*`, `?`, `[...]`, and `**` for any number of directories). Names that begin with `.` or `_`, and those that end
+    like files that are still being written, are hidden: they and what is under them are left out, unless the path
+    itself names them. A path that does not exist is an error, a pattern that matches nothing is not.
     """
     found: dict[str, ListedFile] = {}
     for path in paths:
-        for listed in _under(Path(local_path(path)).absolute(), recursive):
+        file_system = file_system_of(path)
+        for listed in _under(file_system, file_system.absolute(path), recursive):
             found[listed.path] = listed
     return sorted(found.values())
 
 
-def local_path(path: str) -> str:
-    """The path without a `file:` scheme; any other scheme is an error."""
-    scheme, separator, rest = path.partition("://")
-    if not separator:
-        return path.removeprefix("file:")
-    if scheme != "file":
-        raise ConfigurationError(
-            f"{path}: files can be on local and mounted file systems, not on {scheme}://; mount it, or read it as a "
-            "Spark DataFrame with from_dataframe"
-        )
-    return rest
-
-
-def _under(path: Path, recursive: bool) -> Iterator[ListedFile]:
-    if path.exists():
-        yield from _file_or_directory(path, recursive)
-    elif _GLOB_CHARACTERS.intersection(str(path)):
-        for match in map(Path, glob.iglob(str(path), recursive=True)):  # noqa: PTH207  Path.glob refuses absolute patterns
-            if not _is_hidden_below(match, path):
-                yield from _file_or_directory(match, recursive)
+def _under(file_system: FileSystem, path: str, recursive: bool) -> Iterator[ListedFile]:
+    status = file_system.status(path)
+    if status is not None:
+        yield ListedFile(status.modified_ns, path, status.size)
+    elif file_system.is_directory(path):
+        yield from _in_directory(file_system, path, recursive)
+    elif _GLOB.search(path):
+        base, parts = _cut_before_pattern(path)
+        for match in _matches(file_system, base, parts):
+            status = file_system.status(match)
+            if status is not None:
+                yield ListedFile(status.modified_ns, match, status.size)
+            elif file_system.is_directory(match):
+                yield from _in_directory(file_system, match, recursive)
     else:
         raise SourceError(f"{path}: no such file or directory")
 
 
-def _is_hidden_below(match: Path, pattern: Path) -> bool:
-    return any(_is_hidden(part) and part not in pattern.parts for part in match.parts)
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
-
-
-def _file_or_directory(path: Path, recursive: bool) -> Iterator[ListedFile]:
-    if not path.is_dir():
-        yield from _listed(path)
-        return
-    try:
-        entries = list(os.scandir(path))
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        if _is_hidden(entry.name):
+def _in_directory(file_system: FileSystem, directory: str, recursive: bool) -> Iterator[ListedFile]:
+    for entry in file_system.entries(directory):
+        if is_hidden(name_of(entry.path)):
             continue
-        if not entry.is_dir():
-            yield from _listed(Path(entry.path))
-        elif recursive:
-            yield from _file_or_directory(Path(entry.path), recursive)
+        if entry.status is not None:
+            yield ListedFile(entry.status.modified_ns, entry.path, entry.status.size)
+        elif recursive and file_system.is_directory(entry.path):
+            yield from _in_directory(file_system, entry.path, recursive)
 
 
-def _listed(path: Path) -> Iterator[ListedFile]:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        # It was renamed or removed while we looked: as if we had looked a moment later.
+def is_hidden(name: str) -> bool:
+    """Whether a name says that the file is not for readers, or not yet."""
+    return name.startswith((".", "_")) or name.endswith(IN_PROGRESS_SUFFIXES)
+
+
+def _cut_before_pattern(path: str) -> tuple[str, list[str]]:
+    parts = path.split("/")
+    first = next(index for index, part in enumerate(parts) if _GLOB.search(part))
+    return "/".join(parts[:first]) or "/", parts[first:]
+
+
+def _matches(file_system: FileSystem, base: str, parts: list[str]) -> Iterator[str]:
+    """The paths below `base` whose parts match the patterns; patterns do not match hidden names."""
+    if not parts:
+        yield base
         return
-    if stat.S_ISREG(status.st_mode):
-        yield ListedFile(status.st_mtime_ns, str(path), status.st_size)
+    part, rest = parts[0], parts[1:]
+    if not _GLOB.search(part):
+        # It may name what is hidden; whether it is there is seen by whoever looks at it.
+        yield from _matches(file_system, f"{base.rstrip('/')}/{part}", rest)
+        return
+    if part == "**":
+        yield from _matches(file_system, base, rest)
+    for entry in file_system.entries(base):
+        name = name_of(entry.path)
+        if is_hidden(name):
+            continue
+        if part == "**":
+            if entry.status is None:
+                yield from _matches(file_system, entry.path, parts)
+            elif not rest:
+                yield entry.path
+        elif fnmatchcase(name, part) and (not rest or entry.status is None):
+            yield from _matches(file_system, entry.path, rest)

@@ -151,6 +151,13 @@ class JsonRowSerializationSchema(SerializationSchema):
         """The object, without a line end."""
         return json_lines(Batch(codec_for(self._type_info), values=[element])).rstrip(b"\n")
 
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:  # noqa: D102
+        codec = codec_for(self._type_info)
+        is_typed = batch.is_columnar and batch.codec.schema == codec.schema
+        records = Batch(codec, columns=batch.columns) if is_typed else Batch(codec, values=batch.values)
+        # A line end inside a text is escaped.
+        return json_lines(records).split(b"\n")[:-1]
+
     @staticmethod
     def builder() -> JsonRowSerializationSchemaBuilder:
         """Begins one."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.common.errors import SourceError
-from penstock.connectors.kafka.client import confluent_kafka, confluent_kafka_admin
+from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin
 from penstock.connectors.kafka.offsets import KafkaTopicPartition, Offsets
 from penstock.connectors.kafka.properties import KafkaProperties
 
@@ -82,11 +82,11 @@ class KafkaBroker:
             self._group_consumer.close()
 
     def _connect(self) -> Any:
-        return self._admin_module.AdminClient(self._properties.admin_configuration())
+        return self._admin_module.AdminClient(self._properties.admin_configuration(), logger=client_log)
 
     def _group(self) -> Any:
         if self._group_consumer is None:
-            self._group_consumer = self._kafka.Consumer(self._properties.consumer_configuration())
+            self._group_consumer = self._kafka.Consumer(self._properties.consumer_configuration(), logger=client_log)
         return self._group_consumer
 
     def _topics(self) -> dict[str, list[KafkaTopicPartition]]:

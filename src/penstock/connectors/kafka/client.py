@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from penstock.common.errors import EnvironmentNotReadyError
+
+client_log = logging.getLogger("penstock.kafka")
+"""What the C client has to say. It speaks of every lost connection; what ends a job comes as an error anyway."""
+client_log.addFilter(lambda _: client_log.isEnabledFor(logging.DEBUG))
 
 
 def confluent_kafka() -> Any:

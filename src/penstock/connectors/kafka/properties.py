@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from penstock.common.errors import ConfigurationError
 
-_RENAMED = {
+RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
@@ -78,8 +78,8 @@ class KafkaProperties:
     """What the user set, understood."""
 
     bootstrap_servers: str
-    client: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Settings for the C client."""
+    client: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Settings for the C client; passwords are among them, so nothing prints them."""
     group_id: str | None = None
     isolation_level: str = "read_committed"
     reset_when_deleted: str = "error"
@@ -114,16 +114,25 @@ class KafkaProperties:
         return {**client, "bootstrap.servers": self.bootstrap_servers}
 
 
-def understood(properties: Mapping[str, str]) -> KafkaProperties:
-    """Translates properties; raises `ConfigurationError` for those that cannot be honoured."""
+def client_settings(
+    properties: Mapping[str, str], *, renamed: Mapping[str, str], refused: Mapping[str, str], left_out: Collection[str]
+) -> dict[str, str]:
+    """The settings of the C client for properties by Java's names; raises `ConfigurationError` for refused ones."""
     client: dict[str, str] = {}
+    reasons = {**_REFUSED, **refused}
     for name, value in properties.items():
-        if name in _REFUSED:
-            raise ConfigurationError(f"the Kafka property {name} cannot be used: {_REFUSED[name]}")
+        if name in reasons:
+            raise ConfigurationError(f"the Kafka property {name} cannot be used: {reasons[name]}")
         if name == "sasl.jaas.config":
             client.update(_login(value))
-        elif name not in _WITHOUT_MEANING and name not in _OWN and name != "bootstrap.servers":
-            client[_RENAMED.get(name, name)] = value
+        elif name not in left_out and name != "bootstrap.servers":
+            client[renamed.get(name, name)] = value
+    return client
+
+
+def understood(properties: Mapping[str, str]) -> KafkaProperties:
+    """Translates properties; raises `ConfigurationError` for those that cannot be honoured."""
+    client = client_settings(properties, renamed=RENAMED, refused={}, left_out=_WITHOUT_MEANING | _OWN)
     if "client.id.prefix" in properties:
         client["client.id"] = properties["client.id.prefix"]
     return KafkaProperties(
@@ -134,9 +143,9 @@ def understood(properties: Mapping[str, str]) -> KafkaProperties:
         reset_when_deleted={"none": "error"}.get(
             reset := _one_of(properties, "auto.offset.reset", ("none", "earliest", "latest")), reset
         ),
-        discovery_interval_ms=_number(properties, "partition.discovery.interval.ms", DEFAULT_DISCOVERY_INTERVAL_MS),
+        discovery_interval_ms=number(properties, "partition.discovery.interval.ms", DEFAULT_DISCOVERY_INTERVAL_MS),
         commits_offsets=_one_of(properties, "commit.offsets.on.checkpoint", ("true", "false")) == "true",
-        read_timeout_ms=_number(properties, "penstock.read.timeout.ms", DEFAULT_READ_TIMEOUT_MS),
+        read_timeout_ms=number(properties, "penstock.read.timeout.ms", DEFAULT_READ_TIMEOUT_MS),
     )
 
 
@@ -147,7 +156,8 @@ def _one_of(properties: Mapping[str, str], name: str, allowed: tuple[str, ...]) 
     return value
 
 
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+def number(properties: Mapping[str, str], name: str, default: int) -> int:
+    """A property that is a number."""
     try:
         return int(properties.get(name, default))
     except ValueError:

@@ -9,10 +9,13 @@ from typing import Any
 from penstock.common.batch import Batch
 from penstock.common.errors import SourceError
 from penstock.connectors.batches import MAX_BATCH_RECORDS
-from penstock.connectors.deserialization import DeserializationError, DeserializationSchema
-from penstock.connectors.kafka.client import confluent_kafka
+from penstock.connectors.broken_records import FAIL, BrokenRecords, OnError
+from penstock.connectors.deserialization import DeserializationError
+from penstock.connectors.kafka.client import client_log, confluent_kafka
 from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.record_deserialization import KafkaRecordDeserializationSchema
 from penstock.connectors.source import EpochBudget, SplitRead, SplitReader
+from penstock.connectors.tolerant_reading import tolerant_batches
 
 _MAX_BATCH_BYTES = 8 << 20
 _MAX_DRAIN = 10_000
@@ -22,8 +25,11 @@ _PATIENCE_SECONDS = 1.0
 class KafkaReader(SplitReader):
     """One consumer, kept between epochs: when a read goes on where the last one ended, nothing is asked again."""
 
-    def __init__(self, properties: KafkaProperties, deserializer: DeserializationSchema) -> None:
+    def __init__(
+        self, properties: KafkaProperties, deserializer: KafkaRecordDeserializationSchema, on_error: OnError = FAIL
+    ) -> None:
         self._properties = properties
+        self._broken_records = self.broken_records = BrokenRecords(on_error)
         self._deserializer = deserializer
         self._kafka = confluent_kafka()
         self._consumer: Any = None
@@ -44,7 +50,7 @@ class KafkaReader(SplitReader):
         for messages in self._until(read.end, topic, partition, read.start):
             records += len(messages)
             size += sum(map(len, messages))
-            yield self._deserialized(messages)
+            yield from self._deserialized(messages)
         self._is_at = (topic, partition, read.end)
         self.position = {"offset": read.end, "records": records, "bytes": size}
         self.finished = read.finishes
@@ -59,7 +65,7 @@ class KafkaReader(SplitReader):
     def _move_to(self, topic: str, partition: int, offset: int) -> None:
         if self._consumer is None:
             configuration = {**self._properties.consumer_configuration(), "error_cb": self._note_problem}
-            self._consumer = self._kafka.Consumer(configuration)
+            self._consumer = self._kafka.Consumer(configuration, logger=client_log)
         if self._is_at != (topic, partition, offset):
             self._ahead = []
             self._consumer.assign([self._kafka.TopicPartition(topic, partition, offset)])
@@ -124,19 +130,24 @@ class KafkaReader(SplitReader):
             )
         raise SourceError(f"{where}: {error.str()}")
 
-    def _deserialized(self, messages: list[Any]) -> Batch:
+    def _deserialized(self, messages: list[Any]) -> Iterator[Batch]:
         # Called as functions of the class, by map: no Python per message.
-        values: list[bytes | None] = list(map(self._kafka.Message.value, messages))
         stamps = map(self._kafka.Message.timestamp, messages)
         timestamps: list[int | None] = [timestamp if kind else None for kind, timestamp in stamps]
+        to_batch = self._deserializer.to_batch
+        if self._broken_records.is_tolerant:
+            batches, broken = tolerant_batches(to_batch, messages, timestamps)
+            for place, reason in broken:
+                self._broken_records.add(messages[place].value(), _position_of(messages[place]), reason)
+            yield from batches
+            return
         try:
-            return self._deserializer.to_batch(values, timestamps)
+            yield to_batch(messages, timestamps)
         except DeserializationError as problem:
             message = messages[problem.index]
             shown = repr(message.value())
             raise SourceError(
-                f"Kafka topic {message.topic()}, partition {message.partition()}, offset {message.offset()}: the "
-                f"record cannot be deserialized: {problem.reason}\n"
+                f"{_position_of(message)}: the record cannot be deserialized: {problem.reason}\n"
                 f"  value: {shown if len(shown) <= 300 else shown[:300] + '...'}"
             ) from problem.__cause__  # what the user's own function raised
 
@@ -152,3 +163,7 @@ class KafkaReader(SplitReader):
             f"nothing came for {self._properties.read_timeout_ms / 1000:g} s, though records up to offset {end - 1} "
             f"should be there{self._last_problem}. The property penstock.read.timeout.ms sets how long to wait"
         )
+
+
+def _position_of(message: Any) -> str:
+    return f"Kafka topic {message.topic()}, partition {message.partition()}, offset {message.offset()}"

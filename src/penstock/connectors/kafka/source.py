@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.common.errors import ConfigurationError
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.broken_records import FAIL, OnError, checked_on_error
 from penstock.connectors.deserialization import DeserializationSchema, FunctionDeserializationSchema
 from penstock.connectors.kafka.broker import KafkaBroker
 from penstock.connectors.kafka.client import confluent_kafka
@@ -15,7 +16,13 @@ from penstock.connectors.kafka.enumerator import KafkaEnumerator, Subscription
 from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition
 from penstock.connectors.kafka.properties import KafkaProperties, understood
 from penstock.connectors.kafka.reader import KafkaReader
+from penstock.connectors.kafka.record_deserialization import (
+    FunctionRecordDeserializationSchema,
+    KafkaConsumerRecord,
+    KafkaRecordDeserializationSchema,
+)
 from penstock.connectors.source import Boundedness, EnumeratorContext, Source, SplitEnumerator, SplitReader
+from penstock.functions.output_tag import OutputTag
 
 
 class KafkaSource(Source):
@@ -28,7 +35,7 @@ class KafkaSource(Source):
     def __init__(
         self,
         properties: KafkaProperties,
-        deserializer: DeserializationSchema,
+        deserializer: KafkaRecordDeserializationSchema,
         *,
         topics: tuple[str, ...] = (),
         topic_pattern: str | None = None,
@@ -36,6 +43,7 @@ class KafkaSource(Source):
         starting: KafkaOffsetsInitializer,
         stopping: KafkaOffsetsInitializer | None = None,
         is_bounded: bool = False,
+        on_error: OnError = FAIL,
     ) -> None:
         self._properties = properties
         self._deserializer = deserializer
@@ -45,6 +53,7 @@ class KafkaSource(Source):
         self._starting = starting
         self._stopping = stopping
         self._is_bounded = is_bounded
+        self._on_error = on_error
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
@@ -54,6 +63,10 @@ class KafkaSource(Source):
     @property
     def boundedness(self) -> Boundedness:  # noqa: D102
         return Boundedness.BOUNDED if self._is_bounded else Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def broken_records_tag(self) -> OutputTag | None:  # noqa: D102
+        return self._on_error if isinstance(self._on_error, OutputTag) else None
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
@@ -66,7 +79,7 @@ class KafkaSource(Source):
         )
 
     def create_reader(self) -> SplitReader:  # noqa: D102
-        return KafkaReader(self._properties, self._deserializer)
+        return KafkaReader(self._properties, self._deserializer, self._on_error)
 
     def describe(self) -> str:  # noqa: D102
         what = self._topic_pattern or ", ".join(self._topics or sorted(map(str, self._partitions)))
@@ -95,7 +108,8 @@ class KafkaSourceBuilder:
         self._starting = KafkaOffsetsInitializer.earliest()
         self._stopping: KafkaOffsetsInitializer | None = None
         self._is_bounded = False
-        self._deserializer: DeserializationSchema | None = None
+        self._deserializer: KafkaRecordDeserializationSchema | None = None
+        self._on_error: OnError = FAIL
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
         """The addresses of some brokers: `host:port`, separated by commas."""
@@ -159,14 +173,39 @@ class KafkaSourceBuilder:
         if isinstance(deserialization_schema, DeserializationSchema):
             if type_info is not None:
                 raise ConfigurationError("KafkaSource: a deserialization schema knows its type: leave type_info out")
-            self._deserializer = deserialization_schema
+            schema = deserialization_schema
         elif callable(deserialization_schema) and not isinstance(deserialization_schema, type):
-            self._deserializer = FunctionDeserializationSchema(deserialization_schema, type_info)
+            schema = FunctionDeserializationSchema(deserialization_schema, type_info)
         else:
             raise ConfigurationError(
                 f"KafkaSource: a deserializer is a schema such as SimpleStringSchema() or a function of bytes, "
                 f"got {deserialization_schema!r}"
             )
+        self._deserializer = KafkaRecordDeserializationSchema.value_only(schema)
+        return self
+
+    def set_deserializer(
+        self,
+        record_deserializer: KafkaRecordDeserializationSchema | Callable[[KafkaConsumerRecord], Any],
+        type_info: TypeInformation | None = None,
+    ) -> KafkaSourceBuilder:
+        """How a whole message becomes records: a schema, or a function of a `KafkaConsumerRecord` (with its type)."""
+        if isinstance(record_deserializer, KafkaRecordDeserializationSchema):
+            if type_info is not None:
+                raise ConfigurationError("KafkaSource: a deserialization schema knows its type: leave type_info out")
+            self._deserializer = record_deserializer
+        elif callable(record_deserializer) and not isinstance(record_deserializer, type):
+            self._deserializer = FunctionRecordDeserializationSchema(record_deserializer, type_info)
+        else:
+            raise ConfigurationError(
+                "KafkaSource: a deserializer of whole messages is a KafkaRecordDeserializationSchema or a function of "
+                f"a KafkaConsumerRecord, got {record_deserializer!r}"
+            )
+        return self
+
+    def set_on_error(self, on_error: OnError) -> KafkaSourceBuilder:
+        """What becomes of messages that cannot be deserialized: `"fail"`, `"skip"`, or the tag of a side output."""
+        self._on_error = checked_on_error(on_error)
         return self
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
@@ -194,7 +233,9 @@ class KafkaSourceBuilder:
                 "KafkaSource: nothing to read is given: call set_topics, set_topic_pattern or set_partitions"
             )
         if self._deserializer is None:
-            raise ConfigurationError("KafkaSource: no deserializer is given: call set_value_only_deserializer")
+            raise ConfigurationError(
+                "KafkaSource: no deserializer is given: call set_value_only_deserializer or set_deserializer"
+            )
         properties = understood(self._properties)
         if properties.group_id is None and (
             self._starting.needs_group or (self._stopping is not None and self._stopping.needs_group)
@@ -209,6 +250,7 @@ class KafkaSourceBuilder:
             starting=self._starting,
             stopping=self._stopping,
             is_bounded=self._is_bounded,
+            on_error=self._on_error,
         )
 
     def _require_no_other_subscription(self) -> None:

@@ -3,5 +3,13 @@
 from __future__ import annotations
 
 from penstock.connectors.csv.rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from penstock.connectors.csv.schema import CsvBulkWriters, CsvReaderFormat, CsvSchema, CsvSchemaBuilder
 
-__all__ = ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"]
+__all__ = [
+    "CsvBulkWriters",
+    "CsvReaderFormat",
+    "CsvRowDeserializationSchema",
+    "CsvRowSerializationSchema",
+    "CsvSchema",
+    "CsvSchemaBuilder",
+]

@@ -11,6 +11,8 @@ from penstock.state.memory import MemoryStore
 from penstock.state.state_files import bring_to, snapshot_if_due, write_delta
 from penstock.state.storage import CheckpointStorage
 
+DRAINED = "drained"
+"""What is said of a source that was ended before its own end."""
 DRIVER_STAGE = 0
 """State of stage 0 is the driver's: source tasks have none."""
 

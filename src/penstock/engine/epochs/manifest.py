@@ -49,6 +49,12 @@ class Manifest:
     """Processing time of the epoch: time never goes back after a restart."""
     records: Mapping[str, int] = field(default_factory=dict[str, int])
     """Running totals: `read`, the records read since the job's first start."""
+    plan_path: str | None = None
+    """Where the plan is described: what operators there are, who runs in which chain."""
+    restored_from: str | None = None
+    """The savepoint that the job was started from."""
+    restored_epoch: tuple[int, int] | None = None
+    """The epoch of that savepoint: what sinks may show already."""
     version: int = FORMAT_VERSION
 
     @property
@@ -76,12 +82,52 @@ def manifest_from_bytes(data: bytes, where: str) -> Manifest:
             "Restore the file from a copy, or remove it to go on from the manifest before it "
             "(sinks that already show its epoch will then refuse)."
         )
-    fields = json.loads(body)
-    if fields.get("version") != FORMAT_VERSION:
+    return _checked(body, where)
+
+
+def _checked(body: bytes, where: str) -> Manifest:
+    """A checksum says that nothing has changed, not who wrote it: each field must be what it is meant to be."""
+    try:
+        fields = json.loads(body)
+        version = fields.get("version")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"the manifest {where} is no JSON object: {error}") from error
+    if version != FORMAT_VERSION:
         raise CheckpointError(
-            f"the manifest {where} has format version {fields.get('version')}; this Penstock reads {FORMAT_VERSION}"
+            f"the manifest {where} has format version {version}; this Penstock reads {FORMAT_VERSION}"
         )
-    return Manifest(**fields)
+    try:
+        manifest = Manifest(**fields)
+    except TypeError as error:
+        raise CheckpointError(f"the manifest {where} does not have the fields of a manifest: {error}") from error
+    for name, kinds in _FIELDS.items():
+        value = getattr(manifest, name)
+        if type(value) not in kinds:
+            raise CheckpointError(f"the manifest {where} has {value!r} as its '{name}', which cannot be")
+    if not all(type(count) is int for count in manifest.records.values()):
+        raise CheckpointError(f"the manifest {where} has counts of records that are no numbers")
+    return manifest
+
+
+_TEXT, _TEXT_OR_NONE, _NUMBER = (str,), (str, type(None)), (int,)
+_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "number": _NUMBER,
+    "kind": _TEXT,
+    "job_id": _TEXT,
+    "job_name": _TEXT,
+    "incarnation": _NUMBER,
+    "token": _TEXT,
+    "parent": _TEXT_OR_NONE,
+    "fingerprint": _TEXT,
+    "plan": (dict,),
+    "index": _TEXT_OR_NONE,
+    "driver_head": _TEXT_OR_NONE,
+    "tokens": _TEXT_OR_NONE,
+    "final": (bool,),
+    "next_timer": (int, type(None)),
+    "now": _NUMBER,
+    "records": (dict,),
+}
 
 
 def _digest(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from penstock.common.errors import CheckpointError, FencedError
@@ -30,14 +31,19 @@ class ManifestLog:
         self._newest: LogEntry | None = None
 
     @property
+    def location(self) -> str:
+        """Where the log is, as messages show it."""
+        return self._storage.location
+
+    @property
     def newest(self) -> LogEntry | None:
         """The manifest that this driver works from."""
         return self._newest
 
     def numbers(self) -> list[int]:
         """The numbers of the manifests that are there, ascending."""
-        names = (path.rsplit("/", 1)[-1] for path in self._storage.list(_DIRECTORY))
-        return sorted(int(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+        names = (path.rsplit("/", 1)[-1].partition(".") for path in self._storage.list(_DIRECTORY))
+        return sorted(int(name) for name, _, end in names if end == "json" and name.isdecimal())
 
     def read(self, number: int) -> LogEntry:
         """One manifest, verified."""
@@ -80,18 +86,32 @@ class ManifestLog:
                 return manifest
         return None
 
-    def take_over(self, first: Manifest) -> Manifest:
+    def take_over(
+        self,
+        first: Manifest,
+        only_from: int | None = None,
+        *,
+        started: Callable[[Manifest], Manifest] = lambda first: first,
+        continued: Callable[[Manifest], Manifest] = lambda newest: newest,
+    ) -> Manifest:
         """Makes this driver the writer of the log: whoever wrote before loses the next put.
 
-        `first` is the manifest of a job that has none yet; otherwise its predecessor's state is carried on.
+        `first` is the manifest of a job that has none yet; otherwise its predecessor's state is carried on. A driver
+        that has been the writer before, and is not any more, does not become it again. `only_from` takes over from
+        this manifest alone, and from no driver that has come between. `started` and `continued` make what is put of
+        the first manifest and of the predecessor. Raises `FencedError`.
         """
         for _ in range(_TAKEOVER_ATTEMPTS):
             newest = self.read_newest()
             if newest is None:
-                manifest = replace(first, number=1, kind=TAKEOVER, token=self._token, parent=None)
-            else:
+                beginning = started(first)
                 manifest = replace(
-                    newest.manifest,
+                    beginning, number=beginning.number + 1, kind=TAKEOVER, token=self._token, parent=None
+                )
+            else:
+                self._refuse_if_fenced(newest.manifest, only_from)
+                manifest = replace(
+                    continued(newest.manifest),
                     number=newest.manifest.number + 1,
                     kind=TAKEOVER,
                     token=self._token,
@@ -99,6 +119,7 @@ class ManifestLog:
                     tokens=None,
                 )
             if self._put(manifest):
+                self._remove_takeover_before(manifest.number - 1)
                 return manifest
         raise FencedError(
             f"another driver keeps writing to {self._storage.location}; stop it before starting this job again"
@@ -108,13 +129,33 @@ class ManifestLog:
         """Puts the next manifest; losing the put means that another driver has taken over."""
         reach("manifest.before")
         if not self._put(manifest):
-            other = self.read(manifest.number).manifest
-            raise FencedError(
-                f"another driver has taken over the job '{manifest.job_name}' in {self._storage.location} "
-                f"(manifest {manifest.number} is {other.token}'s). This driver stops; nothing of its last epoch was "
-                "published."
-            )
+            raise self._fenced(self.read(manifest.number).manifest)
+        # The name may have been free again: the driver that took over removes what it does not need any more.
+        newest = self.numbers()[-1]
+        if newest > manifest.number:
+            self.remove(manifest.number)
+            raise self._fenced(self.read(newest).manifest)
         reach("manifest.after")
+
+    def _refuse_if_fenced(self, newest: Manifest, only_from: int | None) -> None:
+        was_writer = self._newest is not None
+        if (was_writer and newest.token != self._token) or (only_from is not None and newest.number != only_from):
+            raise self._fenced(newest)
+
+    def _fenced(self, other: Manifest) -> FencedError:
+        return FencedError(
+            f"another driver has taken over the job '{other.job_name}' in {self._storage.location} "
+            f"(manifest {other.number} is {other.token}'s). This driver stops; nothing of its last epoch was "
+            "published."
+        )
+
+    def _remove_takeover_before(self, number: int) -> None:
+        """A job that is started again and again without an epoch in between leaves no trail."""
+        numbers = [each for each in self.numbers() if each < number]
+        if number in self.numbers() and numbers and self.read(number).manifest.kind == TAKEOVER:
+            older = self.read(numbers[-1]).manifest
+            if older.kind == TAKEOVER:
+                self.remove(older.number)
 
     def remove(self, number: int) -> None:
         """Forgets an old manifest."""

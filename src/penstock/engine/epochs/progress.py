@@ -38,6 +38,10 @@ class _Totals:
     restarts: int = 0
     records_read: int = 0
     state_bytes_written: int = 0
+    state_moves: int = 0
+    """How often a subtask's state was not where the subtask ran, and was read from the checkpoint."""
+    state_bytes_fetched: int = 0
+    """How much was read for that."""
     operators: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     lag: dict[str, int] = field(default_factory=dict[str, int])
     state: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
@@ -117,6 +121,8 @@ class JobProgress:
                 task["busy_ms"] += report.busy_ms
                 task["bytes_out"] += report.bytes_out
                 task["metrics"] = report.metrics
+                self._totals.state_moves += report.state_bytes_fetched > 0
+                self._totals.state_bytes_fetched += report.state_bytes_fetched
 
     @property
     def records_read(self) -> int:

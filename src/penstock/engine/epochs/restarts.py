@@ -65,6 +65,8 @@ class ExponentialDelayRestart(RestartPolicy):
         reset_after: int,
         jitter: float,
         randomness: random.Random | None = None,
+        *,
+        attempts: int | None = None,
     ) -> None:
         self._initial = initial
         self._maximum = maximum
@@ -72,13 +74,20 @@ class ExponentialDelayRestart(RestartPolicy):
         self._reset_after = reset_after
         self._jitter = jitter
         self._random = randomness or random.Random()  # noqa: S311  a spread of waits, not a secret
+        self._attempts = attempts
+        """How often in a row, None: without end."""
+        self._made = 0
         self._backoff: float = initial
         self._goes_on_at = 0
 
     def delay_after_failure(self, now: int) -> int | None:
-        """The next wait."""
+        """The next wait, while attempts are left."""
         if now - self._goes_on_at >= self._reset_after:
             self._backoff = self._initial
+            self._made = 0
+        self._made += 1
+        if self._attempts is not None and self._made > self._attempts:
+            return None
         spread = self._backoff * self._jitter
         delay = min(int(self._backoff + self._random.uniform(-spread, spread)), self._maximum)
         self._backoff = min(self._backoff * self._multiplier, self._maximum)
@@ -86,9 +95,12 @@ class ExponentialDelayRestart(RestartPolicy):
         return delay
 
 
-def restart_policy(configuration: Configuration) -> RestartPolicy:
-    """The policy that the options describe."""
-    match configuration.get(options.RESTART_STRATEGY):
+def restart_policy(configuration: Configuration, *, is_checkpointed_stream: bool = False) -> RestartPolicy:
+    """The policy that the options describe.
+
+    Where they describe none, it is as in Flink: exponential delay for a stream with checkpoints, else no restart.
+    """
+    match configuration.get(options.RESTART_STRATEGY) or ("exponential-delay" if is_checkpointed_stream else "none"):
         case "fixed-delay":
             return FixedDelayRestart(
                 configuration.get(options.FIXED_DELAY_ATTEMPTS), configuration.get(options.FIXED_DELAY_DELAY)
@@ -106,6 +118,7 @@ def restart_policy(configuration: Configuration) -> RestartPolicy:
                 configuration.get(options.EXPONENTIAL_MULTIPLIER),
                 configuration.get(options.EXPONENTIAL_RESET),
                 configuration.get(options.EXPONENTIAL_JITTER),
+                attempts=configuration.get(options.EXPONENTIAL_ATTEMPTS),
             )
         case _:
             return NoRestart()

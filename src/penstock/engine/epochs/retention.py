@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+
+from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.state.index import read_all_heads
 from penstock.state.state_files import live_files
 from penstock.state.storage import CheckpointStorage
 
 _PER_EPOCH = ("state", "index", "tokens", "sinks")
+_PROGRAMS = "programs"
+_ALL = ("manifests", *_PER_EPOCH, _PROGRAMS, "drivers", "runs", "failures", "dataframes", "cached-files", "plans")
+"""The manifests go first: without them there is no checkpoint."""
 
 
 def remove_unneeded(storage: CheckpointStorage, log: ManifestLog, retained: int) -> None:
-    """Keeps the newest `retained` manifests, and always the newest epoch's, and all that they reach."""
+    """Keeps the manifests of the newest `retained` epochs, those after them, and all that they reach."""
     numbers = log.numbers()
-    newest_epoch = log.newest_epoch()
-    if len(numbers) <= retained or newest_epoch is None:
+    kept = _newest(log, numbers, retained)
+    if not any(manifest.kind == EPOCH for manifest in kept):
         return
-    first_kept = min(numbers[-retained], newest_epoch.number)
-    kept = [log.read(number).manifest for number in numbers if number >= first_kept]
+    first_kept = kept[-1].number
     heads = {manifest.driver_head for manifest in kept if manifest.driver_head is not None}
     for manifest in kept:
         if manifest.index is not None:
@@ -30,9 +35,36 @@ def remove_unneeded(storage: CheckpointStorage, log: ManifestLog, retained: int)
         for incarnation in storage.list(kind):
             for path in storage.list(incarnation):
                 # Epochs from the oldest retained one on may be under way: their files are not named yet.
-                if path not in live and _epoch_of(path) < first_kept:
+                if path not in live and 0 <= _epoch_of(path) < first_kept:
                     storage.delete(path)
 
 
+def remove_other_programs(storage: CheckpointStorage, program: str) -> None:
+    """Every start of a job ships its program; once a driver has taken over, that of those before it is of no use."""
+    for path in storage.list(_PROGRAMS):
+        if path != program:
+            storage.delete(path)
+
+
+def remove_checkpoint(storage: CheckpointStorage) -> None:
+    """Removes everything that jobs keep in the directory, and nothing else that is there."""
+    for directory in _ALL:
+        shutil.rmtree(storage.resolve(directory), ignore_errors=True)
+
+
+def _newest(log: ManifestLog, numbers: list[int], retained: int) -> list[Manifest]:
+    """The newest manifests, newest first, down to the last epoch that is kept; all of them where there are fewer."""
+    kept: list[Manifest] = []
+    epochs = 0
+    for number in reversed(numbers):
+        kept.append(log.read(number).manifest)
+        epochs += kept[-1].kind == EPOCH
+        if epochs == retained:
+            break
+    return kept
+
+
 def _epoch_of(path: str) -> int:
-    return int(path.rsplit("/", 1)[-1].partition("-")[0])
+    """The epoch that wrote a file; -1 for a file of others."""
+    number = path.rsplit("/", 1)[-1].partition("-")[0]
+    return int(number) if number.isdecimal() else -1

@@ -5,28 +5,46 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.common.errors import CheckpointError, IncompleteEpochError, JobExecutionException, UserFunctionError
+from penstock.common.errors import (
+    CheckpointError,
+    CheckpointUnavailableError,
+    FencedError,
+    IncompleteEpochError,
+    JobExecutionException,
+    PenstockError,
+    StateCorruptionError,
+    UserFunctionError,
+)
 from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget
 from penstock.engine.epochs.completeness import check_complete
+from penstock.engine.epochs.driver_presence import DriverPresence, StandBy, Turn
 from penstock.engine.epochs.driver_state import DriverState
+from penstock.engine.epochs.epoch_counts import operator_counts, state_sizes
+from penstock.engine.epochs.failures import is_damage, is_final
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
+from penstock.engine.epochs.processing_time import ProcessingTime
 from penstock.engine.epochs.progress import EpochTimes, JobProgress
 from penstock.engine.epochs.publisher import Publisher
+from penstock.engine.epochs.replay_records import FailedEpoch, save_failed_epoch
 from penstock.engine.epochs.restarts import NoRestart, RestartPolicy
+from penstock.engine.epochs.restorable import say_what_is_left
 from penstock.engine.epochs.retention import remove_unneeded
+from penstock.engine.epochs.savepoints import SavepointRequest, SavepointRequests
 from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordinator, assign_to_tasks
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
+from penstock.engine.epochs.starting_state import JobIdentity, StartingState, StateRecovery
 from penstock.engine.stages.compiled import CompiledJob
-from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
 from penstock.state.index import write_index
 from penstock.state.storage import CheckpointStorage
@@ -44,24 +62,20 @@ class EpochSettings:
     bounded: bool
     retained: int = 10
     minimum_spacing_ms: int = 0
+    minimum_pause_ms: int = 0
     watermark_interval: int = 200
     """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
     attempts: int = 3
     """How often in a row an epoch that the engine lost is run again."""
+    standby_timeout_ms: int | None = None
+    """After how long without a sign of life this driver takes over from another; None: it does so at once."""
+    presence_interval_ms: int | None = None
+    """How often this driver gives signs of life; None: never."""
 
     @property
     def budget_of_an_epoch(self) -> EpochBudget:
         """Batch execution is one epoch, which reads everything."""
         return replace(self.budget, max_records=_UNLIMITED, max_bytes=_UNLIMITED) if self.bounded else self.budget
-
-
-@dataclass(frozen=True)
-class JobIdentity:
-    """What a job is called and what its plan is."""
-
-    name: str
-    fingerprint: str
-    plan: Mapping[str, Any]
 
 
 class EpochRunner:
@@ -76,6 +90,7 @@ class EpochRunner:
         executor_for: Callable[[str], StageExecutor],
         *,
         restarts: RestartPolicy | None = None,
+        recovery: StateRecovery | None = None,
         clock: Callable[[], int] = lambda: int(time.time() * 1000),
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
@@ -88,13 +103,32 @@ class EpochRunner:
         self.is_restarting = False
         """Whether the job has failed and waits to go on."""
         self._clock = clock
+        self._time = ProcessingTime(clock)
         self._wait = wait
         self._cancelled = threading.Event()
-        self._log = ManifestLog(storage, token=uuid.uuid4().hex)
+        token = uuid.uuid4().hex
+        self._log = ManifestLog(storage, token)
+        self._starting = StartingState(job, storage, self._log, identity, recovery or StateRecovery())
+        self.savepoints = SavepointRequests(storage)
+        """Savepoints of the running job, for whoever asks for them."""
+        self._asked: list[SavepointRequest] = []
+        """Those that the epoch under way is for."""
+        self.when_caught_up: SavepointRequest | None = None
+        """Asked for when there is nothing left to read."""
+        beat = settings.presence_interval_ms
+        self._presence = None if beat is None else DriverPresence(storage, token, beat / 1000)
+        self.is_standing_by = False
+        """Whether the job waits for another driver's end."""
+        self.owns_job = False
+        """Whether this driver is the last that has taken the job over, as far as it knows."""
+        self._has_started = False
+        self._retention: Future[None] | None = None
+        self._uncleaned = 0
+        """How many epochs have come since old files were last removed."""
         self._run = 0
         self._heads: dict[tuple[int, int], str] | None = None
         """The heads in the newest index, where this driver wrote it."""
-        self._writers = ThreadPoolExecutor(3, thread_name_prefix="penstock-commit")
+        self._writers = ThreadPoolExecutor(4, thread_name_prefix="penstock-commit")
         self.progress = JobProgress()
         self._logger = job_logger(identity.name)
 
@@ -103,29 +137,90 @@ class EpochRunner:
         self._cancelled.set()
 
     def run(self) -> None:
-        """Runs the job; returns at its end or after `cancel`."""
+        """Runs the job, also after failures, as the restart strategy says; returns at its end or after `cancel`."""
+        by_itself = False
+        try:
+            while not self._cancelled.is_set():
+                try:
+                    self._attempt()
+                    break
+                except Exception as error:
+                    by_itself = not isinstance(error, FencedError)
+                    self.owns_job = self.owns_job and by_itself
+                    self._wait_for_restart(error)
+                    by_itself = False
+            by_itself = True
+        finally:
+            if self._presence is not None:
+                self._presence.end(by_itself=by_itself)
+            self.savepoints.give_back(self._asked)
+            self.savepoints.end(f"the job '{self._identity.name}' has ended: there is no epoch for a savepoint")
+            self._writers.shutdown()
+
+    def _attempt(self) -> None:
+        """Runs the job from its newest manifest on."""
         manifest = self._take_over()
+        if manifest is None:
+            return
         self._logger.info("started at epoch %d, checkpoint %s", manifest.number, self._storage.location)
         self.progress.restore(manifest.records)
-        publisher = Publisher(self._job, manifest.job_id, self._storage)
         executor = self._executor_for(manifest.job_id)
         ended = False
         try:
-            self._publish_again(publisher)
-            if not manifest.final:
-                self._run_epochs(manifest, publisher, executor)
-            publisher.wait()
+            with closing(Publisher(self._job, manifest.job_id, self._storage, executor)) as publisher:
+                self._publish_again(publisher)
+                if not manifest.final:
+                    self._run_epochs(manifest, publisher, executor)
+                publisher.wait()
             self._logger.info("ended after %d records", self.progress.records_read)
             ended = True
         finally:
             executor.close(ended=ended)
-            publisher.close()
-            self._writers.shutdown()
 
-    def _take_over(self) -> Manifest:
-        newest = self._log.read_newest()
-        if newest is not None:
-            self._refuse_other_plan(newest.manifest)
+    def _wait_for_restart(self, error: Exception) -> None:
+        """Waits as the restart strategy says; raises the failure where it says that the job is over."""
+        failure = self._described(error)
+        # What is wrong from the beginning is told at once.
+        delay = None
+        if self._has_started and not is_final(error):
+            delay = self._restarts.delay_after_failure(self._time.now(at_least=0))
+        if delay is None:
+            raise failure from (error if failure is not error else error.__cause__)
+        self._logger.warning(
+            "the job failed after epoch %d and goes on from there in %d ms:\n%s",
+            0 if self._log.newest is None else self._log.newest.manifest.number,
+            delay,
+            failure,
+        )
+        self._run += 1
+        self._heads = None
+        self.progress.restarted()
+        self.is_restarting = True
+        self._wait(self._cancelled, delay / 1000)
+        self.is_restarting = False
+
+    def _described(self, error: Exception) -> Exception:
+        """The failure as the user sees it."""
+        if isinstance(error, JobExecutionException | UserFunctionError) and error.report is not None:
+            text = error.report.render()
+            if is_damage(error):
+                text = f"{text}\n{say_what_is_left(self._storage)}"
+            elif self._presence is not None and error.report.epoch > 0:
+                text += f"\n  debug it: penstock replay {self._storage.location} PROGRAM --epoch {error.report.epoch}"
+            return JobExecutionException(text, error.report)
+        if is_damage(error):
+            return StateCorruptionError(f"{error} {say_what_is_left(self._storage)}")
+        return error
+
+    def _take_over(self) -> Manifest | None:
+        """Makes this driver the one that runs the job; None where there is nothing to run."""
+        turn_at = None
+        if self._settings.standby_timeout_ms is not None and not self._has_started:
+            turn, turn_at = self._stand_by(self._settings.standby_timeout_ms / 1000)
+            if turn is not Turn.MINE:
+                self._logger.info("the job is not taken over: %s", turn.value)
+                return None
+        self._read_newest()
         first = Manifest(
             number=0,
             kind=EPOCH,
@@ -137,23 +232,48 @@ class EpochRunner:
             fingerprint=self._identity.fingerprint,
             plan=self._identity.plan,
         )
-        manifest = self._log.take_over(first)
+        try:
+            manifest = self._log.take_over(
+                first, turn_at, started=self._starting.first, continued=self._starting.continued
+            )
+        except FencedError:
+            if turn_at is None:
+                raise
+            # Another driver that stood by was faster: wait for its end.
+            return self._take_over()
+        self.owns_job = True
         reach("takeover.after")
         self._storage.remove_unfinished()
+        if self._presence is not None:
+            self._presence.begin()
         return manifest
 
-    def _refuse_other_plan(self, manifest: Manifest) -> None:
-        if manifest.fingerprint != self._identity.fingerprint:
-            raise CheckpointError(
-                f"the checkpoint in {self._storage.location} belongs to another plan:\n"
-                + "\n".join(_differences(manifest.plan, self._identity.plan))
-                + "\nUse the program that wrote it, or another checkpoint directory."
-            )
+    def _stand_by(self, timeout_seconds: float) -> tuple[Turn, int | None]:
+        self._logger.info("stands by for the driver of %s", self._storage.location)
+        self.is_standing_by = True
+        try:
+            return StandBy(self._storage, self._log, timeout_seconds, self._wait).wait_for_turn(self._cancelled)
+        finally:
+            self.is_standing_by = False
+
+    def _read_newest(self) -> Manifest | None:
+        try:
+            newest = self._log.read_newest()
+        except (CheckpointUnavailableError, FencedError):
+            raise
+        except (CheckpointError, StateCorruptionError) as error:
+            raise type(error)(f"{error} {say_what_is_left(self._storage)}") from error
+        return None if newest is None else newest.manifest
 
     def _publish_again(self, publisher: Publisher) -> None:
         """Whatever the last driver managed to publish: doing it again changes nothing, leaving it out would."""
         newest = self._log.newest_epoch()
-        publisher.recover(None if newest is None else newest.epoch)
+        published = None if newest is None else newest.epoch
+        restored = None if self._log.newest is None else self._log.newest.manifest.restored_epoch
+        if published is None and restored is not None:
+            published = EpochId(*restored)
+        publisher.recover(published)
+        self._has_started = True
         if newest is not None:
             publisher.publish(newest)
             publisher.wait()
@@ -179,35 +299,15 @@ class EpochRunner:
             except (ExecutionFailedError, IncompleteEpochError) as error:
                 failures += 1
                 if failures > self._settings.attempts:
-                    self._wait_for_restart(
-                        JobExecutionException(
-                            f"epoch {manifest.number + 1} of '{self._identity.name}' failed {failures} times: {error}"
-                        ),
-                        error,
-                    )
+                    raise JobExecutionException(
+                        f"epoch {manifest.number + 1} of '{self._identity.name}' failed {failures} times: {error}"
+                    ) from error
                 self._logger.warning("epoch %d is run again: %s", manifest.number + 1, error)
-                self._run += 1
-                self.progress.restarted()
-            except (JobExecutionException, UserFunctionError) as error:
-                if error.report is None:
-                    raise
-                self._wait_for_restart(JobExecutionException(error.report.render(), error.report), error)
-                self._logger.warning("epoch %d is run again after a failure of the program", manifest.number + 1)
                 self._run += 1
                 self.progress.restarted()
             finally:
                 self.progress.epoch_is_lost()
                 sources.close()
-
-    def _wait_for_restart(self, failure: JobExecutionException, cause: Exception) -> None:
-        """Waits as the restart strategy says; raises the failure where it says that the job is over."""
-        delay = self._restarts.delay_after_failure(self._clock())
-        if delay is None:
-            raise failure from cause
-        self._logger.warning("the job failed and goes on in %d ms:\n%s", delay, failure)
-        self.is_restarting = True
-        self._wait(self._cancelled, delay / 1000)
-        self.is_restarting = False
 
     def _step(
         self,
@@ -219,12 +319,17 @@ class EpochRunner:
     ) -> Manifest | None:
         """One epoch, or a wait when there is nothing to do."""
         started = time.perf_counter()
-        # Processing time never goes back, whatever the clock of this machine says.
-        now = max(self._clock(), manifest.now)
-        work = sources.plan(now)
-        self.progress.lags(sources.lag())
+        now = self._time.now(at_least=manifest.now)
+        if self.savepoints.asked.is_set():
+            self._asked += self.savepoints.take()
+        work = sources.drain() if any(each.drains for each in self._asked) else sources.plan(now)
+        lag = sources.lag()
+        self.progress.lags(lag)
+        if self.when_caught_up is not None and (not work.reads or sources.has_caught_up(lag)):
+            self._asked.append(self.when_caught_up)
+            self.when_caught_up = None
         timer_due = manifest.next_timer is not None and manifest.next_timer <= now
-        if not work and not timer_due and not sources.all_ended:
+        if not work and not timer_due and not sources.all_ended and not self._asked:
             self._pause(now, sources.next_poll(now), manifest.next_timer)
             return None
         tasks = assign_to_tasks(work.reads, self._job.stage_parallelism[0])
@@ -245,7 +350,7 @@ class EpochRunner:
         results = executor.run(header, tasks)
         reach("action.after")
         self.progress.task_reports(results.reports)
-        self._raise_failures(results)
+        self._raise_failures(results, header, tasks)
         if results.has_retries:
             self._run += 1
         done = check_complete(self._job, len(tasks), results.done)
@@ -264,14 +369,42 @@ class EpochRunner:
                 waited - ran,
                 time.perf_counter() - waited,
             ),
-            _operator_counts(done),
+            operator_counts(done),
             sum(message.state_bytes for message in done),
-            _state_sizes(done),
+            state_sizes(done),
         )
-        if following.number % _RETENTION_EVERY == 0:
-            remove_unneeded(self._storage, self._log, self._settings.retained)
-        self._keep_spacing(started)
+        if self._asked:
+            self._make_savepoints(following, publisher)
+        self._clean_up()
+        if not following.final and records < self._settings.budget.max_records:
+            self._keep_spacing(started)
         return following
+
+    def _make_savepoints(self, manifest: Manifest, publisher: Publisher) -> None:
+        """Savepoints of an epoch whose output is out; a job that is to stop with one does so where it was written."""
+        publisher.wait()
+        asked, self._asked = self._asked, []
+        self.savepoints.serve(asked, manifest)
+        stops = [request for request in asked if request.stops]
+        if stops:
+            self.savepoints.wait()
+            if any(request.result.exception() is None for request in stops):
+                self._cancelled.set()
+
+    def _clean_up(self) -> None:
+        """Removes old files now and then, beside the work on epochs."""
+        self._uncleaned += 1
+        is_at_it = (self._retention is not None and not self._retention.done()) or self.savepoints.is_writing
+        if self._uncleaned < _RETENTION_EVERY or is_at_it:
+            return
+        self._uncleaned = 0
+        self._retention = self._writers.submit(self._remove_unneeded)
+
+    def _remove_unneeded(self) -> None:
+        try:
+            remove_unneeded(self._storage, self._log, self._settings.retained)
+        except PenstockError as error:
+            self._logger.warning("old files of the checkpoint are not removed: %s", error)
 
     def _commit(
         self,
@@ -287,15 +420,26 @@ class EpochRunner:
         sources.committing(work, progress)
         state.save_union_lists(m.union_lists for m in sorted(done, key=lambda m: (m.stage, m.subtask)))
         timers = [message.next_timer for message in done if message.next_timer is not None]
-        tokens: dict[str, list[Any]] = {}
+        tokens: dict[str, dict[int, list[Any]]] = {}
         for message in done:
             for uid, staged in message.tokens.items():
-                tokens.setdefault(uid, []).extend(staged)
+                tokens.setdefault(uid, {})[message.subtask] = staged
+        published = publisher.gather(
+            tokens,
+            header,
+            sources.event_time(done, header.now),
+            # What is held back cannot go into a savepoint.
+            is_last=sources.all_ended or bool(self._asked),
+            state=state,
+        )
+        due = publisher.next_due()
+        if due is not None:
+            timers.append(due)
         # Three small files, each waiting for the disk: they wait together.
         writes = self._writers
         driver_head = writes.submit(state.stage, header.epoch)
         index = writes.submit(self._stage_index, header, done)
-        staged_tokens = writes.submit(publisher.stage_tokens, header.epoch, tokens)
+        staged_tokens = writes.submit(publisher.stage_tokens, header.epoch, published)
         newest = self._log.newest
         assert newest is not None
         following = replace(
@@ -325,9 +469,12 @@ class EpochRunner:
         prefix = f"index/{header.epoch.incarnation}/{header.epoch.number}"
         return write_index(self._storage, prefix, heads) if heads else None
 
-    def _raise_failures(self, results: StageResults) -> None:
+    def _raise_failures(
+        self, results: StageResults, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]
+    ) -> None:
         if results.failures:
             report = min(results.failures, key=lambda failure: (failure.stage, failure.subtask))
+            save_failed_epoch(self._storage, FailedEpoch(report, header, tuple(map(tuple, tasks))))
             raise JobExecutionException(report.render(), report)
 
     def _pause(self, now: int, next_poll: int | None, next_timer: int | None) -> None:
@@ -336,33 +483,6 @@ class EpochRunner:
 
     def _keep_spacing(self, started: float) -> None:
         left = self._settings.minimum_spacing_ms / 1000 - (time.perf_counter() - started)
+        left = max(left, self._settings.minimum_pause_ms / 1000)
         if left > 0:
             self._wait(self._cancelled, left)
-
-
-def _operator_counts(done: Sequence[Done]) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    for message in done:
-        for uid, of_subtask in message.operators.items():
-            totals = counts.setdefault(uid, {})
-            for name, count in of_subtask.items():
-                totals[name] = totals.get(name, 0) + count
-    return counts
-
-
-def _state_sizes(done: Sequence[Done]) -> dict[str, dict[str, int]]:
-    sizes: dict[str, dict[str, int]] = {}
-    for message in done:
-        for uid, (entries, size) in message.state_sizes.items():
-            total = sizes.setdefault(uid, {"entries": 0, "bytes": 0})
-            total["entries"] += entries
-            total["bytes"] += size
-    return sizes
-
-
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for key in sorted(set(there) | set(here)):
-        if there.get(key) != here.get(key):
-            lines.append(f"  {key}: the checkpoint has {there.get(key)!r}, the program {here.get(key)!r}")
-    return lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.common.errors import SourceError
 from penstock.connectors.source import EnumeratorContext, EpochBudget, SplitEnumerator, SplitRead
-from penstock.engine.epochs.driver_state import DriverState
+from penstock.engine.epochs.driver_state import DRAINED, DriverState
 from penstock.engine.epochs.event_time import EventTime, watermarks_of
 from penstock.engine.epochs.split_times import SourceTimes, splits_to_hold
 from penstock.engine.stages.compiled import CompiledJob
@@ -42,6 +42,7 @@ class SourceCoordinator:
     ) -> None:
         self._budget = budget
         self._bounded = bounded
+        self._is_draining = False
         self._splits = state.namespace("splits")
         """split number by "uid/split id", for splits that have not finished."""
         self._counter = state.namespace("split-counter")
@@ -77,6 +78,15 @@ class SourceCoordinator:
                 ended.append(node_id)
         reads += self._without_reads({(read.source, read.split_id) for read in reads}, set(ended), held, now)
         return EpochInput(tuple(reads), tuple(ended))
+
+    def drain(self) -> EpochInput:
+        """Ends all sources where they are: event time goes to its end. Their positions stay."""
+        self._is_draining = True
+        return EpochInput((), tuple(self._enumerators))
+
+    def has_caught_up(self, lag: Mapping[str, int]) -> bool:
+        """Whether what was planned last is all that there is; unknown where a source does not know its lag."""
+        return len(lag) == len(self._enumerators) and not any(lag.values())
 
     def _poll_unless_held(self, node_id: int, enumerator: SplitEnumerator, held: set[str], now: int) -> list[SplitRead]:
         """Splits that are ahead of their group are not read, where the source can read others without them."""
@@ -134,7 +144,7 @@ class SourceCoordinator:
             if read.finished:
                 del self._splits[f"{node.uid}/{read.split_id}"]
         for node_id in epoch_input.ended:
-            self._ended[self._nodes[node_id].uid] = True
+            self._ended[self._nodes[node_id].uid] = DRAINED if self._is_draining else True
             self._enumerators.pop(node_id).close()
             if node_id in self._times:
                 self._times.pop(node_id).ended()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.common.errors import FailureReport
+from penstock.connectors.sink import EpochId
 from penstock.engine.stages.envelope import Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done, done_from_bytes, failure_from_bytes
+from penstock.engine.stages.publish_host import PublishFailure, SubtaskOutput
 from penstock.engine.stages.task_report import TaskReport
 
 
@@ -49,6 +51,13 @@ class StageExecutor(Protocol):
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Runs all stages of one epoch; raises `ExecutionFailedError` where that is worth another try."""
+        ...
+
+    def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
+        """Publishes what subtasks have staged, in a task each, and returns what went wrong there.
+
+        Called from another thread than `run`, at the same time; raises `ExecutionFailedError` as `run` does.
+        """
         ...
 
     def reports_so_far(self) -> Sequence[TaskReport]:

@@ -24,12 +24,13 @@ class LocalEngine:
             raise ConfigurationError("the local engine uses no SparkSession; set execution.engine to 'spark'")
         self._dependencies = PythonDependencies.of(configuration)
         self._files = LocalFiles()
-        self._shipped = ShippedFiles()
+        self._shipped: ShippedFiles | None = None
 
     def prepare(self) -> None:
         """Puts what the job imports where it is found."""
-        self._shipped = self._files.provide(self._dependencies)
+        if self._shipped is None:
+            self._shipped = self._files.provide(self._dependencies)
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalStageExecutor:
         """An executor for one job."""
-        return LocalStageExecutor(job, replace(setup, files=self._shipped), self._files)
+        return LocalStageExecutor(job, replace(setup, files=self._shipped or ShippedFiles()), self._files)

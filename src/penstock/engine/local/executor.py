@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.local.python_files import LocalFiles
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.publish_host import PublishFailure, PublishHost, SubtaskOutput
 from penstock.engine.stages.task_host import TaskHost, TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
@@ -24,6 +26,7 @@ class LocalStageExecutor:
         self._random = random.Random(seed)  # noqa: S311  an arrival order, not a secret
         files = files or LocalFiles()
         self._host = TaskHost(lambda: files.root)
+        self._publish_host = PublishHost(lambda: files.root)
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Runs all stages of one epoch."""
@@ -38,6 +41,14 @@ class LocalStageExecutor:
                 rows.extend(self._host.run_stage(self._setup, header, stage, subtask, arrived, reports.append))
         return results_from(rows, reports)
 
+    def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
+        """Publishes what subtasks have staged, one after the other; those after a failure are left."""
+        for output in outputs:
+            failure = self._publish_host.publish(self._setup, epoch, output)
+            if failure is not None:
+                return [failure]
+        return []
+
     def reports_so_far(self) -> list[TaskReport]:
         """Of the tasks of the epoch under way that have ended."""
         return list(self._reports)
@@ -45,6 +56,7 @@ class LocalStageExecutor:
     def close(self, *, ended: bool) -> None:
         """Closes user functions and stores."""
         self._host.close()
+        self._publish_host.close()
         if ended:
             self._setup.environment.remove_local_state()
 

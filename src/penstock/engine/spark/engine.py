@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from pyspark.sql import SparkSession
+
 from penstock.common import options
 from penstock.common.configuration import Configuration
 from penstock.engine.python_dependencies import PythonDependencies
 from penstock.engine.spark.distribution import SPARK_PYTHON, ship_package
 from penstock.engine.spark.executor import SparkStageExecutor
 from penstock.engine.spark.python_files import send_dependencies
-from penstock.engine.spark.session import open_session
+from penstock.engine.spark.revival import REVIVAL, forget, is_alive, settings_of
+from penstock.engine.spark.session import create_session, open_session
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.task_host import TaskSetup
 
@@ -25,9 +28,31 @@ class SparkEngine:
         self._configuration = configuration
         self._given = session
         self._dependencies = PythonDependencies.of(configuration)
+        self._session: SparkSession | None = None
+        self._settings: dict[str, str] = {}
+        """What the session was made with."""
 
     def prepare(self) -> None:
-        """Starts Spark."""
+        """Starts Spark; where it has died since, in the same way again."""
+        with REVIVAL:
+            if self._session is None:
+                self._session = self._open()
+                self._settings = settings_of(self._session)
+            elif not is_alive(self._session):
+                self._session = self._revived(self._session)
+            else:
+                return
+            ship_package(self._session)
+            self._shipped = send_dependencies(self._session.sparkContext, self._dependencies)
+
+    def _revived(self, dead: SparkSession) -> SparkSession:
+        other = SparkSession._instantiatedSession  # pyright: ignore[reportPrivateUsage]
+        if other is not None and other is not dead and is_alive(other):
+            return other
+        forget(dead)
+        return create_session("penstock", self._settings.get("spark.master"), self._settings)
+
+    def _open(self) -> SparkSession:
         settings = {
             key: value
             for key, value in self._configuration.to_dict().items()
@@ -40,10 +65,11 @@ class SparkEngine:
         # A program that spark-submit runs has its master from there.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         master = None if submitted and not given else self._configuration.get(options.SPARK_MASTER)
-        self._session = open_session("penstock", master, settings, self._given)
-        ship_package(self._session)
-        self._shipped = send_dependencies(self._session.sparkContext, self._dependencies)
+        return open_session("penstock", master, settings, self._given)
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> SparkStageExecutor:
         """An executor for one job."""
-        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped))
+        assert self._session is not None, "an engine is prepared before it is used"
+        timeout = options.CHECKPOINT_TIMEOUT
+        seconds = self._configuration.get(timeout) / 1000 if self._configuration.contains_key(timeout.key) else None
+        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped), seconds)

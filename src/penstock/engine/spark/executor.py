@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import JobExecutionException
+from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults, results_from
+from penstock.engine.spark.job_deadline import job_deadline
+from penstock.engine.spark.revival import is_alive
 from penstock.engine.spark.spark_errors import short_message
 from penstock.engine.spark.task_reports import Reports
-from penstock.engine.spark.worker import SourceStageFunction, StageFunction
+from penstock.engine.spark.worker import PublishFunction, SourceStageFunction, StageFunction
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.publish_host import PublishFailure, SubtaskOutput
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
@@ -23,27 +28,38 @@ from penstock.engine.stages.task_report import TaskReport
 class SparkStageExecutor:
     """`range -> mapInArrow(stage 0) -> repartitionById -> mapInArrow(stage 1) -> ... -> collect`."""
 
-    def __init__(self, session: SparkSession, job: CompiledJob, setup: TaskSetup) -> None:
+    def __init__(
+        self, session: SparkSession, job: CompiledJob, setup: TaskSetup, timeout_seconds: float | None = None
+    ) -> None:
         self._session = session
         self._job = job
         self._setup = setup
         self._reports = Reports(session.sparkContext)
+        self._timeout_seconds = timeout_seconds
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Runs all stages of one epoch in one action."""
-        try:
+        name = f"penstock-{self._setup.environment.job_id}"
+        description = f"{self._job.name}: epoch {header.epoch}"
+        with (
+            _explained(self._session, header.epoch),
+            job_deadline(self._session.sparkContext, name, description, self._timeout_seconds),
+        ):
             rows = self._collect(header, tasks)
-        except (Py4JNetworkError, ConnectionError) as error:
-            raise JobExecutionException(
-                f"the Spark driver's JVM is gone (epoch {header.epoch}). Start the program again with the same "
-                "checkpoint directory: it continues from the last committed epoch."
-            ) from error
-        except (PySparkException, Py4JError) as error:
-            raise ExecutionFailedError(short_message(error)) from error
         return results_from(rows, self._reports.collect())
 
+    def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
+        """Publishes what subtasks have staged: a Spark job of its own, with a task for each."""
+        context = self._session.sparkContext
+        with _explained(self._session, epoch):
+            # Local properties belong to a thread: the job that runs the next epoch is not touched.
+            context.setJobGroup(
+                f"penstock-publish-{self._setup.environment.job_id}", f"{self._job.name}: publish epoch {epoch}"
+            )
+            tasks = context.parallelize(outputs, len(outputs)).map(PublishFunction(self._setup, epoch))
+            return [failure for failure in tasks.collect() if failure is not None]
+
     def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
-        self._session.sparkContext.setJobDescription(f"{self._job.name}: epoch {header.epoch}")
         frame = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(
             SourceStageFunction(self._setup, header, tasks, self._reports), ENVELOPE_DDL
         )
@@ -64,3 +80,21 @@ class SparkStageExecutor:
         """Workers end by themselves when they are idle; the session belongs to whoever made it."""
         if ended:
             self._setup.environment.remove_local_state()
+
+
+@contextmanager
+def _explained(session: SparkSession, epoch: EpochId) -> Generator[None]:
+    """Spark's errors as ours: those that the session did not survive, and those after which work is tried again."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise JobExecutionException(
+            f"the Spark driver's JVM is gone (epoch {epoch}). Start the program again with the same "
+            "checkpoint directory: it continues from the last committed epoch."
+        ) from error
+    except (PySparkException, Py4JError) as error:
+        if not is_alive(session):
+            raise JobExecutionException(
+                f"the SparkContext has been stopped (epoch {epoch}): {short_message(error)}"
+            ) from error
+        raise ExecutionFailedError(short_message(error)) from error

@@ -42,10 +42,11 @@ def open_session(app_name: str, master: str | None, settings: Mapping[str, str],
     active = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # pyright: ignore[reportPrivateUsage]
     if active is not None and active.sparkContext._jsc is not None:  # pyright: ignore[reportPrivateUsage]
         return _checked(active)
-    return _create(app_name, master, settings)
+    return create_session(app_name, master, settings)
 
 
-def _create(app_name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+def create_session(app_name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    """A new session; there must be none."""
     check_java()
     conf = SparkConf().setAppName(app_name)
     master = master or str(conf.get("spark.master"))

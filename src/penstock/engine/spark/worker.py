@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark import SparkFiles, TaskContext
 
+from penstock.connectors.sink import EpochId
 from penstock.engine.spark.task_reports import Reports
 from penstock.engine.stages.envelope import Envelope, from_arrow, to_arrow
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.publish_host import PublishFailure, PublishHost, SubtaskOutput
 from penstock.engine.stages.task_host import TaskHost, TaskSetup
 
 _MAX_BATCH_BYTES = 4 << 20
@@ -18,6 +20,9 @@ _MAX_BATCH_BYTES = 4 << 20
 _host = TaskHost(SparkFiles.getRootDirectory)
 """One per worker process: Spark reuses workers, and with them what they keep between epochs."""
 
+
+_publish_host = PublishHost(SparkFiles.getRootDirectory)
+"""Here too what is kept between epochs are connections: to a database, to a message log."""
 
 _tuned = False
 
@@ -84,3 +89,15 @@ class StageFunction:
         incoming = from_arrow(batches)
         rows = _host.run_stage(self._setup, self._header, self._stage, _partition(), incoming, self._reports.send)
         yield from _in_batches(rows)
+
+
+class PublishFunction:
+    """A task of the job that publishes an epoch: the output of one subtask of a sink."""
+
+    def __init__(self, setup: TaskSetup, epoch: EpochId) -> None:
+        self._setup = setup
+        self._epoch = epoch
+
+    def __call__(self, output: SubtaskOutput) -> PublishFailure | None:
+        """Called by Spark in the worker."""
+        return _publish_host.publish(self._setup, self._epoch, output)

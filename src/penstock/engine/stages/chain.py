@@ -247,6 +247,10 @@ class ChainInstance:
         """Records that a reader delivers, into a chain whose head is a source."""
         self._outputs[self.chain.head.id].emit(batch)
 
+    def emit_side_from_source(self, tag: str, batch: Batch) -> None:
+        """Records for a side output of the source at the head of the chain."""
+        self._outputs[self.chain.head.id].emit_side(tag, batch)
+
     def process(self, batch: Batch, edge: CompiledEdge) -> None:
         """Records that arrive at the head."""
         self._outputs[self.chain.head.id].counts.records_in += len(batch)

@@ -10,6 +10,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.errors import UnsupportedError
 from penstock.expressions.evaluator import Evaluator
 from penstock.plan.async_node import AsyncNode
+from penstock.plan.cep_node import CepNode, ChangingPatternsNode
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, LookupJoinNode, TemporalJoinNode
 from penstock.plan.nodes import (
@@ -27,15 +28,16 @@ from penstock.plan.nodes import (
 from penstock.plan.window_node import WindowNode
 from penstock.runtime.async_operator import AsyncOperator
 from penstock.runtime.broadcast_process import BroadcastProcessOperator, KeyedBroadcastProcessOperator
+from penstock.runtime.cep.cep_operator import CepOperator
+from penstock.runtime.cep.changing_patterns_operator import ChangingPatternsOperator
 from penstock.runtime.co_group_operators import co_group_operator
 from penstock.runtime.co_process import CoProcessOperator, KeyedCoProcessOperator
 from penstock.runtime.expression_operator import ExpressionFilterOperator, ExpressionMapOperator
 from penstock.runtime.interval_join import IntervalJoinOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator
-from penstock.runtime.keyed_reduce import KeyedReduceOperator
 from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
-from penstock.runtime.rolling_field import RollingFieldOperator, rolls_in_columns
+from penstock.runtime.rolling_field import reduce_operator
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from penstock.runtime.temporal_join import TemporalJoinOperator
@@ -103,8 +105,7 @@ def _keyed_process(node: KeyedProcessNode) -> Operator:
 
 @lowers(ReduceNode)
 def _reduce(node: ReduceNode) -> Operator:
-    kind = RollingFieldOperator if rolls_in_columns(node.function, node.output_type) else KeyedReduceOperator
-    return kind(node.function, node.output_type, codec_for(node.output_type))
+    return reduce_operator(node.function, node.output_type, codec_for(node.output_type))
 
 
 @lowers(CoProcessNode)
@@ -161,6 +162,16 @@ def _temporal_join(node: TemporalJoinNode) -> Operator:
 @lowers(LookupJoinNode)
 def _lookup_join(node: LookupJoinNode) -> Operator:
     return LookupJoinOperator(node.function, node.join_kind, node.valid_from, node.table_type, *_codecs(node))
+
+
+@lowers(CepNode)
+def _cep(node: CepNode) -> Operator:
+    return CepOperator(node.function, node.pattern, node.settings, *_codecs(node))
+
+
+@lowers(ChangingPatternsNode)
+def _changing_patterns(node: ChangingPatternsNode) -> Operator:
+    return ChangingPatternsOperator(node.function, node.parse_update, node.settings, *_codecs(node))
 
 
 @lowers(SinkNode)

@@ -21,16 +21,20 @@ from penstock.engine.stages.compiled import CompiledJob
 from penstock.state.storage import CheckpointStorage
 
 
-def ship_job(storage: CheckpointStorage, job: CompiledJob) -> str:
-    """Writes the program where workers find it; returns its path."""
+def pickle_job(job: CompiledJob) -> bytes:
+    """The program as it travels. Raises `PlanError` where it cannot."""
     try:
-        data = cloudpickle.dumps((os.getpid(), _classes_of_main(), cloudpickle.dumps(job)))
+        return cloudpickle.dumps((os.getpid(), _classes_of_main(), cloudpickle.dumps(job)))
     except Exception as error:
         raise PlanError(
             f"the program cannot be sent to the workers: {error}. A function, source or sink holds on to something "
             "that cannot be pickled (a connection, a lock, an open file, a SparkSession): create it in open() instead."
         ) from error
-    return storage.write_staged("programs/program", data)
+
+
+def ship_job(storage: CheckpointStorage, pickled: bytes) -> str:
+    """Writes the program where workers find it; returns its path."""
+    return storage.write_staged("programs/program", pickled)
 
 
 def load_job(data: bytes) -> CompiledJob:

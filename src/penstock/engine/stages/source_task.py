@@ -20,6 +20,8 @@ from penstock.runtime.operator import MIN_WATERMARK
 from penstock.runtime.timestamps_and_watermarks import TimeProgress, TimestampsAndWatermarks
 from penstock.state.memory import MemoryStore
 
+BROKEN_RECORDS_METRIC = "num_records_in_errors"
+
 
 class SourceSubtask:
     """One task of stage 0: the readers and chains it keeps between epochs."""
@@ -82,7 +84,9 @@ class SourceSubtask:
                     if times is None:
                         _tell_watermark(reader, chain)
                     take(batch)
+                    _take_broken(reader, chain)
                     yield
+                _take_broken(reader, chain)
                 if times is None:
                     _tell_watermark(reader, chain, although_known=True)
                     self._told[place] = chain.watermarks[planned.source]
@@ -192,6 +196,19 @@ class SourceSubtask:
         self._readers.clear()
         self._chains.clear()
         self._told.clear()
+
+
+def _take_broken(reader: SplitReader, chain: ChainInstance) -> None:
+    """Counts records that the reader could not read, and sends them to their side output where they have one."""
+    if reader.broken_records is None:
+        return
+    count, records = reader.broken_records.take()
+    if count:
+        chain.contexts[chain.chain.head.id].metrics.counter(BROKEN_RECORDS_METRIC).inc(count)
+    if records is not None:
+        tag = reader.broken_records.tag
+        assert tag is not None
+        chain.emit_side_from_source(tag.tag_id, records)
 
 
 def _tell_watermark(reader: SplitReader, chain: ChainInstance, *, although_known: bool = False) -> None:

@@ -111,6 +111,10 @@ class StageSubtask:
             return False
         return any(chain.union_lists() for chain in self._chains) or not self._state.continues(header)
 
+    def fetched_bytes(self) -> int:
+        """What was read of the state from the checkpoint for the epoch under way, because it was not here."""
+        return 0 if self._state is None else self._state.fetched_bytes
+
     def close(self) -> None:
         """The end of the job."""
         for chain in self._chains:

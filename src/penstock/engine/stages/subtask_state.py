@@ -29,6 +29,8 @@ class SubtaskState:
         """What `_staged` changed."""
         self._has_run = False
         self.staged_bytes = 0
+        self.fetched_bytes = 0
+        """What was read from the checkpoint for the epoch under way, because it was not here: it has moved."""
         self.sizes: Sizes = {}
         """How large the state of each operator is, as of what was staged last."""
 
@@ -45,8 +47,9 @@ class SubtaskState:
             return False
         head = self._head(header)
         continues = self._has_run and head == self._staged
+        self.fetched_bytes = 0
         if not (continues and self._apply_own_changes(head)):
-            bring_to(self.store, head, self._storage)
+            self.fetched_bytes = bring_to(self.store, head, self._storage)
         if head is not None:
             head = snapshot_if_due(self._storage, self.store, head, self._prefix(header))
         self._parent = head

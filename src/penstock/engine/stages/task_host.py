@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from penstock.common.logs import configure_logging_once
-from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.job_resources import ShippedFiles
 from penstock.engine.stages.outcome import abort_rows
-from penstock.engine.stages.shipping import load_job
+from penstock.engine.stages.program_copies import ProgramCopies
 from penstock.engine.stages.source_task import SourceSubtask
 from penstock.engine.stages.stage_subtask import StageSubtask
 from penstock.engine.stages.task_environment import TaskEnvironment
@@ -40,9 +35,7 @@ class TaskHost:
     """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust."""
 
     def __init__(self, files_root: Callable[[], str]) -> None:
-        self._files_root = files_root
-        """The directory that the engine puts files into."""
-        self._programs: dict[str, bytes] = {}
+        self._programs = ProgramCopies(files_root)
         self._subtasks: dict[tuple[str, int, int, int], StageSubtask] = {}
         self._sources: dict[tuple[str, int, int], SourceSubtask] = {}
         self._runs: dict[str, tuple[int, int]] = {}
@@ -57,7 +50,7 @@ class TaskHost:
         source = self._sources.get(key)
         if source is None or source.is_released:
             try:
-                job = self._own_copy(setup)
+                job = self._programs.own_copy(setup.program, setup.files, setup.environment)
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=0, subtask=subtask, header=header)
             source = self._sources[key] = SourceSubtask(job, setup.environment, subtask, header.run)
@@ -78,7 +71,7 @@ class TaskHost:
         hosted = self._subtasks.get(key)
         if hosted is None or hosted.must_start_anew(header):
             try:
-                job = self._own_copy(setup)
+                job = self._programs.own_copy(setup.program, setup.files, setup.environment)
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=stage, subtask=subtask, header=header)
             renewed = StageSubtask(job, setup.environment, stage, subtask, header.run)
@@ -86,7 +79,8 @@ class TaskHost:
                 hosted.release()
                 renewed.metrics = hosted.metrics
             hosted = self._subtasks[key] = renewed
-        return reported(hosted.run(header, incoming), stage, subtask, hosted.metrics, report)
+        rows = hosted.run(header, incoming)
+        return reported(rows, stage, subtask, hosted.metrics, report, hosted.fetched_bytes)
 
     def close(self) -> None:
         """The end of the process or of the job."""
@@ -112,18 +106,3 @@ class TaskHost:
             self._subtasks.pop(key).release()
         for key in [key for key in self._sources if key[0] == job_id]:
             self._sources.pop(key).release()
-
-    def _own_copy(self, setup: TaskSetup) -> CompiledJob:
-        """A copy of the program: user functions have a `self`, and each subtask has its own."""
-        if setup.program not in self._programs:
-            configure_logging_once(setup.environment.log_level, setup.environment.log_format)
-            self._programs.clear()
-            self._programs[setup.program] = setup.environment.storage.read_verified(setup.program)
-        root = Path(self._files_root()) if setup.files != ShippedFiles() else Path()
-        for name in setup.files.python_path:
-            if str(root / name) not in sys.path:
-                sys.path.insert(0, str(root / name))
-        job = load_job(self._programs[setup.program])
-        unpacked = {name: str(root / name) for name in setup.files.archives}
-        files = {**unpacked, **job.resources.cached_files}
-        return dataclasses.replace(job, resources=dataclasses.replace(job.resources, cached_files=files))

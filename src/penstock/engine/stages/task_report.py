@@ -27,13 +27,20 @@ class TaskReport:
     """What the task tells the driver at its end; here for those who watch an epoch under way. None: it failed."""
     attempt: int = 0
     """How often the engine had tried the task before."""
+    state_bytes_fetched: int = 0
+    """What was read of the subtask's state from the checkpoint: more than 0 where the subtask has moved."""
 
 
 Report = Callable[[TaskReport], None]
 
 
 def reported(
-    rows: Iterator[Envelope], stage: int, subtask: int, metrics: MetricGroup, report: Report
+    rows: Iterator[Envelope],
+    stage: int,
+    subtask: int,
+    metrics: MetricGroup,
+    report: Report,
+    fetched_bytes: Callable[[], int] = lambda: 0,
 ) -> Iterator[Envelope]:
     """The rows of a task, and a report when they end."""
     busy = 0.0
@@ -49,4 +56,6 @@ def reported(
         if row.kind == Kind.MESSAGE and (row.seq, row.sender) == (stage, subtask):
             done = done_from_bytes(row.payload)
         yield row
-    report(TaskReport(stage, subtask, round(busy * 1000, 1), size, metrics.snapshot(), done))
+    busy_ms = round(busy * 1000, 1)
+    fetched = fetched_bytes()
+    report(TaskReport(stage, subtask, busy_ms, size, metrics.snapshot(), done, state_bytes_fetched=fetched))

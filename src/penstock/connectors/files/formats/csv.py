@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,12 +16,17 @@ from penstock.common.errors import ConfigurationError, SourceError, UnsupportedE
 from penstock.common.typeinfo import (
     BasicType,
     BasicTypeInfo,
+    CollectionTypeInfo,
     CompositeTypeInfo,
     PrimitiveArrayTypeInfo,
     TypeInformation,
+    Types,
 )
 from penstock.connectors.batches import batches_of_columns
+from penstock.connectors.broken_records import BrokenRecords
+from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.files.chunk import FileChunk
+from penstock.connectors.files.formats.csv_rows import TolerantCsv, WithoutComments, lists_of
 from penstock.connectors.files.formats.file_format import FileFormat
 from penstock.connectors.files.formats.line_estimate import bytes_per_line
 
@@ -32,12 +40,14 @@ class CsvFormat(FileFormat):
     With `header` the first line names the columns: they are matched to the type's fields by name, in any order, and
     columns that the type does not have are ignored. Without it the columns are the type's fields in their order.
     An empty field is None, except in a text field, where it is the empty text. With `null_literal` that text,
-    unquoted, is None in every field, and `null_literal=""` makes unquoted empty text None too.
+    unquoted, is None in every field, and `null_literal=""` makes unquoted empty text None too. `allow_comments` skips
+    lines that begin with `#`, `skip_first_row` the first row of data. `strict_header` refuses a header of other columns
+    or another order. `array_separators` says for fields that are lists what stands between their elements.
     """
 
     def __init__(
         self,
-        type_info: TypeInformation,
+        type_info: RowDescription,
         *,
         header: bool = False,
         delimiter: str = ",",
@@ -45,23 +55,28 @@ class CsvFormat(FileFormat):
         escape_character: str | None = None,
         null_literal: str | None = None,
         charset: str = "UTF-8",
+        allow_comments: bool = False,
+        skip_first_row: bool = False,
+        strict_header: bool = False,
+        array_separators: Mapping[str, str] | None = None,
     ) -> None:
-        if not isinstance(type_info, CompositeTypeInfo):
-            raise ConfigurationError(
-                f"CSV is read as a type with fields (Types.ROW_NAMED, a dataclass, a NamedTuple), got {type_info!r}"
-            )
-        for name, field_type in zip(type_info.get_field_names(), type_info.get_field_types(), strict=True):
-            if not _has_text_form(field_type):
+        row_type = row_type_of("CsvFormat", type_info)
+        for name, field_type in zip(row_type.get_field_names(), row_type.get_field_types(), strict=True):
+            if not _has_text_form(field_type, name in (array_separators or {})):
                 raise UnsupportedError(f"field {name} of type {field_type!r} cannot be read from CSV: read it as text")
         if len(delimiter) != 1:
             raise ConfigurationError(f"a CSV delimiter is one character, got {delimiter!r}")
-        self._type_info = type_info
+        self._type_info = row_type
         self._header = header
         self._delimiter = delimiter
         self._quote_character = quote_character
         self._escape_character = escape_character
         self._null_literal = null_literal
         self._charset = charset
+        self._allow_comments = allow_comments
+        self._skip_first_row = skip_first_row
+        self._strict_header = strict_header
+        self._array_separators = dict(array_separators or {})
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
@@ -74,46 +89,101 @@ class CsvFormat(FileFormat):
     def bytes_per_record(self, path: str) -> float | None:  # noqa: D102
         return bytes_per_line(path)
 
-    def read(self, chunk: FileChunk) -> Iterator[Batch]:  # noqa: D102
+    def read_records(self, chunk: FileChunk, broken: BrokenRecords) -> Iterator[Batch]:  # noqa: D102
         codec = codec_for(self._type_info)
         schema = codec.schema
         assert schema is not None
+        numbers = [name for name, each in self._fields() if each in (Types.BIG_DEC(), Types.BIG_INT())]
         with chunk.opened() as file:
             if chunk.size == 0:
                 return
+            first_row = 1 + self._header + self._skip_first_row
+            tolerant = TolerantCsv(schema, chunk.path, broken, self._delimiter, first_row, self._array_separators)
+            if self._header and self._strict_header:
+                self._check_header(chunk, schema.names)
             try:
-                reader = pyarrow.csv.open_csv(
-                    pa.PythonFile(file, "r"),
-                    read_options=pyarrow.csv.ReadOptions(
-                        use_threads=False,
-                        block_size=_BLOCK_BYTES,
-                        column_names=None if self._header else schema.names,
-                        encoding=self._charset,
-                    ),
-                    parse_options=pyarrow.csv.ParseOptions(
-                        delimiter=self._delimiter,
-                        quote_char=self._quote_character or False,
-                        escape_char=self._escape_character or False,
-                        newlines_in_values=True,
-                    ),
-                    convert_options=self._conversion(schema),
-                )
-                for batch in reader:
-                    yield from batches_of_columns(codec, batch.columns)
+                reader = self._opened(file, schema, tolerant if broken.is_tolerant else None)
+                for records in reader:
+                    if broken.is_tolerant:
+                        yield from batches_of_columns(codec, tolerant.converted(records, self._null_literal, numbers))
+                        continue
+                    for name in numbers:
+                        tolerant.check_numbers(records.column(name), name)
+                    yield from batches_of_columns(codec, self._with_lists(records, schema))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as problem:
                 raise SourceError(f"{chunk.path}: {problem}") from problem
 
-    def _conversion(self, schema: pa.Schema) -> pyarrow.csv.ConvertOptions:
+    def _with_lists(self, records: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+        if not self._array_separators:
+            return records.columns
+        return [
+            lists_of(column, field.type, self._array_separators[field.name])
+            if field.name in self._array_separators
+            else column
+            for column, field in zip(records.columns, schema, strict=True)
+        ]
+
+    def _check_header(self, chunk: FileChunk, names: list[str]) -> None:
+        with chunk.opened() as file:
+            lines: Any = WithoutComments(file) if self._allow_comments else file
+            text = io.TextIOWrapper(io.BufferedReader(lines), self._charset, newline="")
+            reader = csv.reader(
+                text,
+                delimiter=self._delimiter,
+                quotechar=self._quote_character,
+                quoting=csv.QUOTE_MINIMAL if self._quote_character else csv.QUOTE_NONE,
+                escapechar=self._escape_character,
+            )
+            found = next(reader, [])
+            text.detach()
+        if found != names:
+            raise SourceError(f"{chunk.path}: the header has the columns {found}; expected {names}")
+
+    def _fields(self) -> Iterator[tuple[str, TypeInformation]]:
+        yield from zip(self._type_info.get_field_names(), self._type_info.get_field_types(), strict=True)
+
+    def _opened(
+        self, file: BinaryIO, schema: pa.Schema, tolerant: TolerantCsv | None
+    ) -> pyarrow.csv.CSVStreamingReader:
+        if self._allow_comments:
+            file = cast(BinaryIO, WithoutComments(file))
+        return pyarrow.csv.open_csv(
+            pa.PythonFile(file, "r"),
+            read_options=pyarrow.csv.ReadOptions(
+                use_threads=False,
+                block_size=_BLOCK_BYTES,
+                column_names=None if self._header else schema.names,
+                skip_rows_after_names=1 if self._skip_first_row else 0,
+                encoding=self._charset,
+            ),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=self._delimiter,
+                quote_char=self._quote_character or False,
+                escape_char=self._escape_character or False,
+                newlines_in_values=True,
+                invalid_row_handler=None if tolerant is None else tolerant.take_row,
+            ),
+            convert_options=self._conversion(schema, as_text=tolerant is not None),
+        )
+
+    def _conversion(self, schema: pa.Schema, *, as_text: bool) -> pyarrow.csv.ConvertOptions:
         return pyarrow.csv.ConvertOptions(
-            column_types=schema,
+            column_types=pa.schema(
+                [
+                    pa.field(field.name, pa.string()) if as_text or field.name in self._array_separators else field
+                    for field in schema
+                ]
+            ),
             include_columns=schema.names,
             null_values=[""] if not self._null_literal else ["", self._null_literal],
-            strings_can_be_null=self._null_literal is not None,
+            strings_can_be_null=as_text or self._null_literal is not None,
             quoted_strings_can_be_null=False,
         )
 
 
-def _has_text_form(type_info: TypeInformation) -> bool:
+def _has_text_form(type_info: TypeInformation, is_list: bool = False) -> bool:
+    if is_list:
+        return isinstance(type_info, CollectionTypeInfo) and _has_text_form(type_info.element_type)
     if isinstance(type_info, BasicTypeInfo):
         return type_info.basic_type not in _NO_TEXT_FORM
     if isinstance(type_info, PrimitiveArrayTypeInfo):

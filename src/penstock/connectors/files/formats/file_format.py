@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.common.batch import Batch
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.broken_records import FAIL, BrokenRecords
 from penstock.connectors.files.chunk import FileChunk
 
 
@@ -23,9 +24,16 @@ class FileFormat(ABC):
     def is_splittable(self) -> bool:
         """Whether a file may be cut into byte ranges that are read apart."""
 
+    def read(self, chunk: FileChunk, broken: BrokenRecords | None = None) -> Iterator[Batch]:
+        """The records that belong to the chunk, in their order.
+
+        Raises `SourceError` for what it cannot read, or gives it to `broken` where single records can be left out.
+        """
+        yield from self.read_records(chunk, BrokenRecords(FAIL) if broken is None else broken)
+
     @abstractmethod
-    def read(self, chunk: FileChunk) -> Iterator[Batch]:
-        """The records that belong to the chunk, in their order; raises `SourceError` for what it cannot read."""
+    def read_records(self, chunk: FileChunk, broken: BrokenRecords) -> Iterator[Batch]:
+        """What `read` gives."""
 
     @abstractmethod
     def bytes_per_record(self, path: str) -> float | None:
@@ -34,3 +42,7 @@ class FileFormat(ABC):
     def for_files(self, paths: Sequence[str]) -> FileFormat:
         """The format for these files: itself, or one that has learnt their schema. Called where the source is made."""
         return self
+
+
+class BulkFormat(FileFormat):
+    """A format whose files are read in parts of many records: Parquet, ORC, Arrow."""

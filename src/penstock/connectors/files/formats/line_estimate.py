@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from penstock.connectors.files.file_system import file_system_of
 
 _SAMPLE_BYTES = 65_536
 
@@ -10,7 +10,7 @@ _SAMPLE_BYTES = 65_536
 def bytes_per_line(path: str) -> float | None:
     """The mean length of the lines at the beginning of a file; None when there are none, or the file is gone."""
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with file_system_of(path).open_input(path) as file:
             sample = file.read(_SAMPLE_BYTES)
     except OSError:
         # Whoever reads the file will say what is wrong with it.

@@ -10,26 +10,27 @@ import pyarrow.parquet
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError
-from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.arrow_columns import columns_of, require_columns
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.batches import MAX_BATCH_RECORDS, batches_of_columns
+from penstock.connectors.broken_records import BrokenRecords
+from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.files.chunk import FileChunk
-from penstock.connectors.files.formats.file_format import FileFormat
+from penstock.connectors.files.file_system import file_system_of
+from penstock.connectors.files.formats.file_format import BulkFormat, FileFormat
 
 
-class ParquetFormat(FileFormat):
+class ParquetFormat(BulkFormat):
     """The rows of Parquet files. Without a type, the schema of the first file is the type of all.
 
-    With a type its fields are matched to the columns by name; other columns are not read.
+    With a type (`Types.ROW_NAMED`, a dataclass, a NamedTuple, DDL text) its fields are matched to the columns by name;
+    other columns are not read.
     """
 
-    def __init__(self, type_info: TypeInformation | None = None) -> None:
-        if type_info is not None and not isinstance(type_info, CompositeTypeInfo):
-            raise ConfigurationError(
-                f"Parquet is read as a type with fields (Types.ROW_NAMED, a dataclass, a NamedTuple), got {type_info!r}"
-            )
-        self._type_info = type_info
+    def __init__(self, type_info: RowDescription | None = None, *, case_sensitive: bool = True) -> None:
+        self._type_info = None if type_info is None else row_type_of("ParquetFormat", type_info)
+        self._case_sensitive = case_sensitive
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
@@ -43,7 +44,8 @@ class ParquetFormat(FileFormat):
 
     def bytes_per_record(self, path: str) -> float | None:  # noqa: D102
         try:
-            metadata = pyarrow.parquet.read_metadata(path)
+            with file_system_of(path).open_input(path) as file:
+                metadata = pyarrow.parquet.read_metadata(pa.PythonFile(file, "r"))
         except (OSError, pa.ArrowException):
             return None
         size = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
@@ -55,12 +57,13 @@ class ParquetFormat(FileFormat):
         if not paths:
             raise ConfigurationError("Parquet without files has no schema: pass type_info, or put a file there first")
         try:
-            schema = pyarrow.parquet.read_schema(paths[0])
+            with file_system_of(paths[0]).open_input(paths[0]) as file:
+                schema = pyarrow.parquet.read_schema(pa.PythonFile(file, "r"))
         except (OSError, pa.ArrowException) as problem:
             raise SourceError(f"{paths[0]}: cannot be read as Parquet: {problem}") from problem
         return ParquetFormat(type_of_schema(schema))
 
-    def read(self, chunk: FileChunk) -> Iterator[Batch]:
+    def read_records(self, chunk: FileChunk, broken: BrokenRecords) -> Iterator[Batch]:
         """The row groups whose middle lies in the chunk: each is in one chunk, however the file is cut."""
         codec = codec_for(self.produced_type)
         assert codec.schema is not None
@@ -73,15 +76,24 @@ class ParquetFormat(FileFormat):
                     for index in range(file.metadata.num_row_groups)
                     if chunk.start <= _middle(file.metadata.row_group(index)) < chunk.end
                 ]
-                require_columns(codec.schema, file.schema_arrow)
-                for batch in file.iter_batches(
-                    batch_size=MAX_BATCH_RECORDS, row_groups=groups, columns=codec.schema.names, use_threads=False
+                names = self._names_in(file.schema_arrow, codec.schema.names)
+                require_columns(pa.schema([pa.field(name, pa.null()) for name in names]), file.schema_arrow)
+                for records in file.iter_batches(
+                    batch_size=MAX_BATCH_RECORDS, row_groups=groups, columns=names, use_threads=False
                 ):
+                    batch = records.select(names).rename_columns(codec.schema.names)
                     yield from batches_of_columns(codec, columns_of(batch, codec.schema))
             except SourceError as problem:
                 raise SourceError(f"{chunk.path}: {problem}") from problem
             except pa.ArrowException as problem:
                 raise SourceError(f"{chunk.path}: cannot be read as Parquet: {problem}") from problem
+
+    def _names_in(self, schema: pa.Schema, names: list[str]) -> list[str]:
+        """What the file calls the fields."""
+        if self._case_sensitive:
+            return names
+        there = {name.lower(): name for name in schema.names}
+        return [there.get(name.lower(), name) for name in names]
 
 
 def _middle(group: pyarrow.parquet.RowGroupMetaData) -> int:

@@ -16,6 +16,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.typeinfo import TypeInformation, Types
 from penstock.connectors.batches import MAX_BATCH_RECORDS, batches_of_columns
+from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.files.chunk import FileChunk, compression_of
 from penstock.connectors.files.formats.file_format import FileFormat
 from penstock.connectors.files.formats.line_estimate import bytes_per_line
@@ -46,7 +47,7 @@ class TextLineFormat(FileFormat):
     def bytes_per_record(self, path: str) -> float | None:  # noqa: D102
         return bytes_per_line(path)
 
-    def read(self, chunk: FileChunk) -> Iterator[Batch]:  # noqa: D102
+    def read_records(self, chunk: FileChunk, broken: BrokenRecords) -> Iterator[Batch]:  # noqa: D102
         codec = codec_for(self.produced_type)
         with chunk.opened() as file:
             if not self.is_splittable:
@@ -54,10 +55,15 @@ class TextLineFormat(FileFormat):
                 return
             end = None if compression_of(chunk.path) else chunk.end
             for block in line_blocks(file, chunk.start, end):
-                if self._charset == "utf-8":
-                    yield from batches_of_columns(codec, [_utf8_lines(block, chunk.path)])
-                else:
-                    yield from _in_batches(iter(_decoded_lines(block, self._charset, chunk.path)), codec)
+                try:
+                    if self._charset == "utf-8":
+                        yield from batches_of_columns(codec, [_utf8_lines(block, chunk.path)])
+                    else:
+                        yield from _in_batches(iter(_decoded_lines(block, self._charset, chunk.path)), codec)
+                except _NotInCharsetError as problem:
+                    if not broken.is_tolerant:
+                        raise
+                    yield from _in_batches(_readable_lines(block, problem.charset, chunk.path, broken), codec)
 
 
 def _utf8_lines(block: LineBlock, path: str) -> pa.Array:
@@ -105,13 +111,32 @@ def _decoded_as_a_whole(file: BinaryIO, charset: str, path: str, codec: RecordCo
         text.detach()
 
 
+def _readable_lines(block: LineBlock, charset: str, path: str, broken: BrokenRecords) -> Iterator[str]:
+    offset = block.offset
+    for line in block.data.split(b"\n") if not block.data.endswith(b"\n") else block.data[:-1].split(b"\n"):
+        is_ended = offset + len(line) < block.offset + len(block.data)
+        try:
+            text = line.decode(charset)
+        except UnicodeDecodeError as problem:
+            broken.add(line, f"{path}, byte {offset}", f"it is not in the charset {charset}: {problem.reason}")
+        else:
+            yield text.removesuffix("\r") if is_ended else text
+        offset += len(line) + 1
+
+
 def _in_batches(lines: Iterator[str], codec: RecordCodec) -> Iterator[Batch]:
     while values := list(islice(lines, MAX_BATCH_RECORDS)):
         yield Batch(codec, values=values)
 
 
+class _NotInCharsetError(SourceError):
+    charset = ""
+
+
 def _not_in_charset(path: str, block: LineBlock, problem: UnicodeDecodeError) -> SourceError:
-    return SourceError(
+    error = _NotInCharsetError(
         f"{path}: byte {block.offset + problem.start} is not in the charset {problem.encoding}: {problem.reason}. "
         "Give the file's charset to TextLineFormat, e.g. TextLineFormat('ISO-8859-1')"
     )
+    error.charset = problem.encoding
+    return error

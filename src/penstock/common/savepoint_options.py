@@ -1,0 +1,25 @@
+"""Options of savepoints: where they go, and which one a job starts from."""
+
+from __future__ import annotations
+
+from penstock.common.config_options import ConfigOption, parse_boolean, parse_text
+
+SAVEPOINT_PATH = ConfigOption[str | None](
+    "execution.savepoint.path",
+    parse_text,
+    None,
+    "The savepoint, or the checkpoint directory of another job, that a job starts from whose own checkpoint directory "
+    "is empty.",
+)
+IGNORE_UNCLAIMED_STATE = ConfigOption(
+    "execution.savepoint.ignore-unclaimed-state",
+    parse_boolean,
+    False,
+    "Whether state may be left behind that the program has no operator for.",
+)
+SAVEPOINT_DIRECTORY = ConfigOption[str | None](
+    "execution.checkpointing.savepoint-dir",
+    parse_text,
+    None,
+    "Where savepoints go that are asked for without a directory.",
+)

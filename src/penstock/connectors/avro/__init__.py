@@ -1,0 +1,1 @@
+"""Avro: schemas, messages and files."""

@@ -1,0 +1,148 @@
+"""Avro messages of a Confluent schema registry: each says which schema it was written with."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.common.batch import Batch
+from penstock.common.errors import ConfigurationError, EnvironmentNotReadyError, SinkError, SourceError
+from penstock.common.serialization import DeserializationError, DeserializationSchema, SerializationSchema, Timestamps
+from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.avro.rows import (
+    AvroReading,
+    read_record,
+    schema_of,
+    written_record,
+)
+from penstock.connectors.avro.schema import AvroSchema
+from penstock.connectors.avro.values import AvroRecords
+from penstock.connectors.declared_rows import DeclaredRow, RowDescription
+
+_HEADER = struct.Struct(">bI")
+_MAGIC = 0
+
+
+class SchemaRegistry:
+    """A client of a schema registry that asks for each schema once. Picklable: it connects where it is used."""
+
+    def __init__(self, url: str, properties: Mapping[str, Any] | None = None) -> None:
+        """`properties` are those of confluent-kafka's client, such as `basic.auth.user.info`."""
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"a schema registry has a URL with http:// or https://, got {url!r}")
+        self._url = url
+        self._properties = dict(properties or {})
+        self._client: Any = None
+        self._schemas: dict[int, AvroSchema] = {}
+
+    def __reduce__(self) -> tuple[type[SchemaRegistry], tuple[str, dict[str, Any]]]:
+        return type(self), (self._url, self._properties)
+
+    def schema(self, schema_id: int) -> AvroSchema:
+        """The schema of an id; raises `SourceError` when the registry does not answer."""
+        if schema_id not in self._schemas:
+            try:
+                found = self._connected().get_schema(schema_id)
+            except _registry_error() as problem:
+                if getattr(problem, "http_status_code", None) == 404:
+                    raise DeserializationError(0, f"the registry has no schema of the id {schema_id}") from None
+                raise SourceError(f"the schema registry at {self._url} does not answer: {problem}") from problem
+            except OSError as problem:
+                raise SourceError(f"the schema registry at {self._url} cannot be reached: {problem}") from problem
+            except Exception as problem:
+                raise SourceError(f"the schema registry at {self._url} cannot be asked: {problem}") from problem
+            self._schemas[schema_id] = AvroSchema.parse_string(found.schema_str)
+        return self._schemas[schema_id]
+
+    def register(self, subject: str, schema: AvroSchema) -> int:
+        """The id of a schema, which is registered if it is new; raises `SinkError` when the registry refuses it."""
+        from confluent_kafka.schema_registry import Schema
+
+        try:
+            return self._connected().register_schema(subject, Schema(str(schema), "AVRO"))
+        except Exception as problem:
+            raise SinkError(
+                f"the schema registry at {self._url} does not take the schema of {subject!r}: {problem}"
+            ) from problem
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            try:
+                from confluent_kafka.schema_registry import SchemaRegistryClient
+            except ImportError as problem:
+                raise EnvironmentNotReadyError(
+                    "a schema registry needs confluent-kafka with its client: pip install 'penstock[schema-registry]'"
+                ) from problem
+            self._client = SchemaRegistryClient({"url": self._url, **self._properties})
+        return self._client
+
+
+def _registry_error() -> type[Exception]:
+    from confluent_kafka.schema_registry import SchemaRegistryError
+
+    return SchemaRegistryError
+
+
+class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
+    """Each message has the id of its schema before its bytes; it is resolved to `schema` by Avro's rules.
+
+    `schema` is an `AvroSchema`, its JSON text, or the type of the rows (a dataclass, `Types.ROW_NAMED`, DDL text).
+    """
+
+    def __init__(
+        self,
+        schema: AvroSchema | RowDescription,
+        schema_registry_url: str,
+        registry_configs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._schema = schema_of("ConfluentRegistryAvroDeserializationSchema", schema)
+        self._registry = SchemaRegistry(schema_registry_url, registry_configs)
+        self._declared: TypeInformation | None = None
+        is_json = isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"'))
+        if not isinstance(schema, AvroSchema) and not is_json:
+            self._declared = DeclaredRow.of("ConfluentRegistryAvroDeserializationSchema", schema).type_info
+        self._reading = AvroReading(self._schema, self._declared)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_reading"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._reading = AvroReading(self._schema, self._declared)
+
+    @property
+    def produced_type(self) -> TypeInformation:  # noqa: D102
+        return self._reading.produced_type
+
+    def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
+        return self._reading.batch(messages, timestamps, self._read)
+
+    def _read(self, message: bytes) -> Any:
+        if len(message) < _HEADER.size or message[0] != _MAGIC:
+            raise ValueError("it does not begin with the id of a schema (a zero byte and four of the id)")
+        _, schema_id = _HEADER.unpack_from(message)
+        return read_record(message, self._registry.schema(schema_id), self._schema, _HEADER.size)
+
+
+class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
+    """Each row is an Avro record behind the id of its schema, which is registered under `subject`."""
+
+    def __init__(
+        self,
+        subject: str,
+        schema: AvroSchema | RowDescription,
+        schema_registry_url: str,
+        registry_configs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._subject = subject
+        self._schema = schema_of("ConfluentRegistryAvroSerializationSchema", schema)
+        self._registry = SchemaRegistry(schema_registry_url, registry_configs)
+        self._records = AvroRecords([field["name"] for field in self._schema.parsed["fields"]])
+        self._header: bytes | None = None
+
+    def serialize(self, element: Any) -> bytes:
+        """The header, and the bytes of the record."""
+        if self._header is None:
+            self._header = _HEADER.pack(_MAGIC, self._registry.register(self._subject, self._schema))
+        return written_record(element, self._schema, self._records, self._header)

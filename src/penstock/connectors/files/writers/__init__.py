@@ -1,0 +1,1 @@
+"""How records are written into one file: one format a module."""

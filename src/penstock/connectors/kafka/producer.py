@@ -1,0 +1,195 @@
+"""The C client's producer: sends columns of messages, and knows which errors may pass."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.common.errors import ConfigurationError
+from penstock.connectors.kafka.client import client_log, confluent_kafka
+from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
+
+_ROOM_SECONDS = 0.1
+_ANY_PARTITION = -1
+_NOW = 0
+_ANSWER_SECONDS = 10.0
+_PATIENCE_SECONDS = 5.0
+"""How much later than it was told to the client may return."""
+
+
+class MessageProducer:
+    """Sends messages. Methods raise `KafkaException`, those for transactions `TimeoutError` too."""
+
+    def __init__(self, properties: KafkaProducerProperties, transactional_id: str | None = None) -> None:
+        self._kafka = confluent_kafka()
+        self._answer_seconds = min(_ANSWER_SECONDS, properties.write_timeout_seconds)
+        self._failure: Any = None
+        """Why the first message that was not delivered was not."""
+        self._lost_connection: Any = None
+        """The first error of the client itself, of which there are many kinds: most say that a broker is away."""
+        configuration = properties.producer_configuration(transactional_id)
+        try:
+            self._producer = self._kafka.Producer(
+                {**configuration, "on_delivery": self._note_failure, "error_cb": self._note_loss}, logger=client_log
+            )
+        except self._kafka.KafkaException as problem:
+            raise ConfigurationError(f"Kafka's client refuses the properties of the sink: {told(problem)}") from None
+
+    def send(self, messages: pa.RecordBatch) -> None:
+        """Takes messages; returns when the client has them, which sends them when it sees fit."""
+        self._poll(0)
+        rows = zip(
+            messages.column("topic").to_pylist(),
+            messages.column("value").to_pylist(),
+            messages.column("key").to_pylist(),
+            messages.column("partition").fill_null(_ANY_PARTITION).to_pylist(),
+            repeat(None),  # no callbacks of its own
+            repeat(None),
+            messages.column("timestamp").fill_null(_NOW).to_pylist(),
+            _header_pairs(messages.column("headers")),
+            strict=False,
+        )
+        produce = self._producer.produce
+        for row in rows:
+            while True:
+                try:
+                    produce(*row)
+                    break
+                except BufferError:
+                    # Full until the brokers have taken some, or those that wait have timed out.
+                    self._poll(_ROOM_SECONDS)
+
+    def flush(self) -> None:
+        """Waits until the brokers have everything; messages that wait for too long time out."""
+        with self._real_cause():
+            self._producer.flush()
+        self._raise_failure()
+
+    def init_transactions(self) -> None:
+        """Ends whatever another producer of the same transactional id has begun, and locks it out."""
+        self._within_time(lambda: self._producer.init_transactions(self._answer_seconds))
+
+    def has_lost_connection(self) -> bool:
+        """Whether a broker has been away: transactions of this producer may hang."""
+        self._poll(0)
+        return self._lost_connection is not None
+
+    def begin_transaction(self) -> None:
+        """Begins a transaction."""
+        self._producer.begin_transaction()
+
+    def commit_transaction(self, topic: str, offset: int, group_metadata: Any) -> None:
+        """Commits what was sent, and in the same transaction an offset of a group for partition 0 of a topic.
+
+        After an error it may be committed or not.
+        """
+        # Why a message was not delivered says more than that the transaction is lost.
+        self.flush()
+        if self._lost_connection is not None:
+            raise self._kafka.KafkaException(self._lost_connection)
+        mark = self._kafka.TopicPartition(topic, 0, offset)
+        self._within_time(
+            lambda: self._producer.send_offsets_to_transaction([mark], group_metadata, self._answer_seconds)
+        )
+        self._within_time(lambda: self._producer.commit_transaction(self._answer_seconds))
+
+    def abandon(self) -> None:
+        """Drops what is on its way; the next producer of the same transactional id aborts the transaction."""
+        self._producer.purge()
+
+    def _note_loss(self, error: Any) -> None:
+        if self._lost_connection is None:
+            self._lost_connection = error
+
+    def _note_failure(self, error: Any, _: Any) -> None:
+        if error is not None and self._failure is None:
+            self._failure = error
+
+    def _within_time(self, call: Callable[[], None]) -> None:
+        """Transactions of a client that has lost a broker may hang for ever, whatever time-out they are given.
+
+        Then the call is left to itself, in a thread that nobody waits for.
+        """
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(call())
+            except BaseException as problem:
+                done.set_exception(problem)
+
+        threading.Thread(target=run, name="penstock-kafka-transaction", daemon=True).start()
+        done.result(self._answer_seconds + _PATIENCE_SECONDS)
+
+    def _poll(self, seconds: float) -> None:
+        with self._real_cause():
+            self._producer.poll(seconds)
+        self._raise_failure()
+
+    @contextmanager
+    def _real_cause(self) -> Generator[None]:
+        """A fatal error, such as that of a producer that is locked out, collides with the client's next callback."""
+        try:
+            yield
+        except SystemError as collision:
+            cause = collision.__cause__
+            if cause is not None and isinstance(cause, self._kafka.KafkaException):
+                raise cause from None
+            error = self._lost_connection or self._kafka.KafkaError(self._kafka.KafkaError._FATAL)
+            raise self._kafka.KafkaException(error) from collision
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._kafka.KafkaException(self._failure)
+
+
+def _header_pairs(headers: pa.Array) -> Iterable[list[tuple[str, bytes | None]] | None]:
+    if headers.null_count == len(headers):
+        return repeat(None)
+    return [
+        None if of_message is None else [(header["name"], header["value"]) for header in of_message]
+        for of_message in headers.to_pylist()
+    ]
+
+
+def is_transient(problem: BaseException) -> bool:
+    """Whether it is worth trying again, with a new producer: brokers that restart cause errors of many kinds."""
+    kafka = confluent_kafka()
+    if isinstance(problem, TimeoutError):
+        return True
+    if not isinstance(problem, kafka.KafkaException):
+        return False
+    codes = kafka.KafkaError
+    return problem.args[0].code() not in (
+        codes._AUTHENTICATION,
+        codes._INVALID_ARG,
+        codes._SSL,
+        codes._UNKNOWN_PARTITION,
+        codes._UNKNOWN_TOPIC,
+        codes._UNSUPPORTED_FEATURE,
+        codes.CLUSTER_AUTHORIZATION_FAILED,
+        codes.GROUP_AUTHORIZATION_FAILED,
+        codes.INVALID_REQUIRED_ACKS,
+        codes.INVALID_TRANSACTION_TIMEOUT,
+        codes.MSG_SIZE_TOO_LARGE,
+        codes.SASL_AUTHENTICATION_FAILED,
+        codes.TOPIC_AUTHORIZATION_FAILED,
+        codes.TOPIC_EXCEPTION,
+        codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        codes.UNKNOWN_TOPIC_OR_PART,
+        codes.UNSUPPORTED_VERSION,
+    )
+
+
+def told(problem: BaseException) -> str:
+    """An error of the client as a person reads it."""
+    if isinstance(problem, confluent_kafka().KafkaException):
+        error = problem.args[0]
+        return f"{error.str()} ({error.name()})"
+    return str(problem) or "no answer came in time"

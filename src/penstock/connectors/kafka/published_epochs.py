@@ -1,0 +1,62 @@
+"""Which epoch a subtask of a sink has published: an offset that is committed inside the transaction itself.
+
+Every subtask has a consumer group of its own, in which nobody consumes. The transaction that carries an epoch's
+messages also commits an offset for that group, which says which epoch it is: either both are there, or neither. It is
+the offset of partition 0 of the topic of the epoch's first message, since brokers take offsets only for what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.connectors.kafka.client import client_log, confluent_kafka
+from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
+from penstock.connectors.sink import EpochId
+
+_NUMBER_BITS = 40
+_TIMEOUT_SECONDS = 10
+_INTERNAL = "__"
+
+
+def to_offset(epoch: EpochId) -> int:
+    """An epoch as an offset; offsets are in the order of the epochs."""
+    return epoch.incarnation << _NUMBER_BITS | epoch.number
+
+
+def to_epoch(offset: int) -> EpochId:
+    """The epoch that an offset stands for."""
+    return EpochId(offset >> _NUMBER_BITS, offset & ((1 << _NUMBER_BITS) - 1))
+
+
+class PublishedEpochs:
+    """The group of one subtask. Every method raises `KafkaException`."""
+
+    def __init__(self, properties: KafkaProducerProperties, prefix: str, job_id: str, uid: str, subtask: int) -> None:
+        self._kafka = confluent_kafka()
+        # A job that starts from nothing has groups of its own.
+        self._consumer: Any = self._kafka.Consumer(
+            properties.group_configuration(f"{prefix}-{uid}-{subtask}-{job_id}"), logger=client_log
+        )
+
+    @property
+    def group_metadata(self) -> Any:
+        """What a transaction has to know of the group."""
+        return self._consumer.consumer_group_metadata()
+
+    def newest(self, topics: Iterable[str] | None) -> EpochId | None:
+        """The newest epoch that names one of these topics; None: any topic.
+
+        A transaction that is still open makes it fail: end it first.
+        """
+        if topics is None:
+            known = self._consumer.list_topics(timeout=_TIMEOUT_SECONDS).topics
+            topics = [topic for topic in known if not topic.startswith(_INTERNAL)]
+        asked = [self._kafka.TopicPartition(topic, 0) for topic in topics]
+        answered = self._consumer.committed(asked, timeout=_TIMEOUT_SECONDS)
+        offset = max((each.offset for each in answered), default=-1)
+        return to_epoch(offset) if offset >= 0 else None
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._consumer.close()

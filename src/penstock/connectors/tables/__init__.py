@@ -1,0 +1,1 @@
+"""Tables of Delta Lake and Iceberg: files of Parquet and a log that says which of them count."""

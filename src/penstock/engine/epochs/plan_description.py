@@ -1,0 +1,70 @@
+"""What has to be known of a plan to take its state apart and to fit it to another one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from penstock.common.errors import CheckpointError
+from penstock.engine.epochs.manifest import Manifest
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.plan.nodes import SourceNode
+from penstock.state.savepoints.header import OperatorDescription
+from penstock.state.storage import CheckpointStorage
+
+PLANS = "plans"
+
+
+def describe_plan(job: CompiledJob) -> tuple[OperatorDescription, ...]:
+    """The operators of a job, chain by chain."""
+    found: list[OperatorDescription] = []
+    uids = {node.id: node.uid for chain in job.chains for node in chain.nodes}
+    for chain in job.chains:
+        for node in chain.nodes:
+            edges = [
+                {
+                    "number": edge.number,
+                    "from": uids[edge.source],
+                    "input": edge.input_index,
+                    "side_output": edge.side_output,
+                }
+                for edge in chain.inputs
+                if node is chain.head
+            ]
+            links = [
+                {"number": None, "from": uids[link.source], "input": 0, "side_output": link.side_output}
+                for link in chain.links
+                if link.target == node.id
+            ]
+            found.append(
+                OperatorDescription(
+                    uid=node.uid,
+                    name=node.name,
+                    kind=node.kind,
+                    parallelism=node.parallelism,
+                    max_parallelism=node.max_parallelism,
+                    uid_is_given=node.uid_is_given,
+                    source=type(node.source).__name__ if isinstance(node, SourceNode) else "",
+                    chain=chain.head.uid,
+                    level=chain.level,
+                    edges=(*edges, *links),
+                )
+            )
+    return tuple(found)
+
+
+def store_plan(storage: CheckpointStorage, job: CompiledJob) -> str:
+    """Writes the description; returns its path, which manifests name."""
+    form = [asdict(operator) for operator in describe_plan(job)]
+    return storage.write_staged(f"{PLANS}/plan", json.dumps(form, sort_keys=True).encode())
+
+
+def read_plan(storage: CheckpointStorage, manifest: Manifest) -> tuple[OperatorDescription, ...]:
+    """The description of the plan that a manifest is of."""
+    if manifest.plan_path is None:
+        raise CheckpointError(
+            f"the checkpoint in {storage.location} does not say enough of its plan to take its state apart: it was "
+            "written by an older Penstock. Start its own program once more, and stop it."
+        )
+    form = json.loads(storage.read_verified(manifest.plan_path))
+    return tuple(OperatorDescription(**each | {"edges": tuple(each["edges"])}) for each in form)

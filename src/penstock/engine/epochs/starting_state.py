@@ -1,0 +1,173 @@
+"""What a job starts from: nothing, its own newest manifest, the same under a changed plan, or a savepoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.common.errors import CheckpointError
+from penstock.connectors.sink import EpochId
+from penstock.engine.epochs.job_snapshot import CheckpointSnapshot, JobSnapshot, SavepointSnapshot
+from penstock.engine.epochs.manifest import Manifest
+from penstock.engine.epochs.manifest_log import ManifestLog
+from penstock.engine.epochs.plan_description import store_plan
+from penstock.engine.epochs.restore import restore_state
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.state.storage import CheckpointStorage, open_storage
+
+
+@dataclass(frozen=True)
+class StateRecovery:
+    """Where a job takes its state from when its checkpoint directory has none."""
+
+    savepoint: str | None = None
+    """A savepoint, or the directory of another job's checkpoint."""
+    allow_non_restored_state: bool = False
+    """Whether state may be left behind that the program has no operator for."""
+
+
+@dataclass(frozen=True)
+class JobIdentity:
+    """What a job is called and what its plan is."""
+
+    name: str
+    fingerprint: str
+    plan: Mapping[str, Any]
+
+
+class StartingState:
+    """Makes the manifest that a driver takes over with."""
+
+    def __init__(
+        self,
+        job: CompiledJob,
+        storage: CheckpointStorage,
+        log: ManifestLog,
+        identity: JobIdentity,
+        recovery: StateRecovery,
+    ) -> None:
+        self._job = job
+        self._identity = identity
+        self._storage = storage
+        self._log = log
+        self._recovery = recovery
+
+    def first(self, manifest: Manifest) -> Manifest:
+        """The manifest of a job that has none yet."""
+        described = replace(manifest, plan_path=store_plan(self._storage, self._job))
+        if self._recovery.savepoint is None:
+            return described
+        snapshot = open_snapshot(self._recovery.savepoint)
+        # The same job to its sinks: what they show of it is not another job's, and no epoch comes twice.
+        before = snapshot.header
+        incarnation = before.incarnation + 1
+        restored = self._restored(described, snapshot, EpochId(incarnation, before.epoch + 1), None)
+        return replace(
+            restored,
+            number=before.epoch,
+            incarnation=incarnation,
+            job_id=before.job_id or manifest.job_id,
+            restored_from=snapshot.location,
+            restored_epoch=(before.incarnation, before.epoch) if before.job_id else None,
+        )
+
+    def continued(self, newest: Manifest) -> Manifest:
+        """The manifest of a job that has run before, as this program goes on from it."""
+        try:
+            return self._continued(newest)
+        except CheckpointError as error:
+            differences = _differences(newest.plan, self._identity.plan)
+            if not differences:
+                raise
+            text = "\n".join((str(error), "The checkpoint belongs to another plan:", *differences))
+            raise type(error)(text) from error
+
+    def _continued(self, newest: Manifest) -> Manifest:
+        self._refuse_other_savepoint(newest)
+        fingerprint = self._identity.fingerprint
+        described = replace(
+            newest,
+            plan_path=store_plan(self._storage, self._job),
+            fingerprint=fingerprint,
+            plan=self._identity.plan,
+        )
+        if newest.fingerprint == fingerprint:
+            return described
+        if self._job.batch or newest.plan.get("execution") == "batch":
+            raise CheckpointError(
+                f"the checkpoint in {self._storage.location} belongs to another plan, and batch execution keeps no "
+                "state that could be carried over. Use the program that wrote it, or another checkpoint directory."
+            )
+        if newest.index is None and newest.driver_head is None:
+            return described
+        self._refuse_unpublished()
+        # Stores of workers go by incarnation: those of the other plan are no good for this one.
+        incarnation = newest.incarnation + 1
+        snapshot = CheckpointSnapshot(self._storage, newest)
+        snapshot.is_own = True
+        epoch = EpochId(incarnation, newest.number + 1)
+        restored = self._restored(described, snapshot, epoch, newest.driver_head)
+        return replace(restored, incarnation=incarnation)
+
+    def _restored(self, manifest: Manifest, snapshot: JobSnapshot, epoch: EpochId, driver_head: str | None) -> Manifest:
+        state = restore_state(
+            snapshot,
+            self._job,
+            self._storage,
+            epoch,
+            driver_head,
+            allow_non_restored_state=self._recovery.allow_non_restored_state,
+        )
+        return replace(
+            manifest,
+            index=state.index,
+            driver_head=state.driver_head,
+            next_timer=state.next_timer,
+            now=state.now,
+            records={"read": state.records_read},
+            final=state.final and manifest.final,
+        )
+
+    def _refuse_other_savepoint(self, newest: Manifest) -> None:
+        wanted = self._recovery.savepoint
+        if wanted is not None and newest.restored_from != open_storage(wanted).location:
+            raise CheckpointError(
+                f"the checkpoint directory {self._storage.location} has a job that was not started from the savepoint "
+                f"{wanted}. Choose an empty checkpoint directory to start from the savepoint, or leave the savepoint "
+                "out to go on with that job."
+            )
+
+    def _refuse_unpublished(self) -> None:
+        """Output of a sink that the program does not have any more could not be published again."""
+        newest = self._log.newest_epoch()
+        if newest is None or newest.tokens is None or self._recovery.allow_non_restored_state:
+            return
+        uids = {node.uid for chain in self._job.chains for node in chain.nodes}
+        missing = sorted(set(json.loads(self._storage.read_verified(newest.tokens))) - uids)
+        if missing:
+            raise CheckpointError(
+                f"epoch {newest.number} in {self._storage.location} has output for the sinks {', '.join(missing)}, "
+                "which the program does not have any more, and it is not known that all of it was published. Start the "
+                "old program once more, or allow that state is left behind "
+                "(execution.savepoint.ignore-unclaimed-state)."
+            )
+
+
+def open_snapshot(location: str) -> JobSnapshot:
+    """A savepoint, or the newest manifest of a checkpoint directory."""
+    storage = open_storage(location)
+    if storage.list("manifests"):
+        newest = ManifestLog(storage, token="").read_newest()
+        assert newest is not None
+        return CheckpointSnapshot(storage, newest.manifest)
+    return SavepointSnapshot(storage)
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    return [
+        f"  {key}: the checkpoint has {there.get(key)!r}, the program {here.get(key)!r}"
+        for key in sorted(set(there) | set(here))
+        if there.get(key) != here.get(key)
+    ]

@@ -1,0 +1,79 @@
+"""The crash matrix on the local engine: any schedule of faults, with virtual time; hypothesis shrinks what breaks it.
+
+PENSTOCK_MATRIX_EXAMPLES tries more schedules than the suite has time for, --hypothesis-seed=... others.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from faults.matrix_faults import KINDS, Fault, Schedule, run_schedule
+from faults.matrix_job import write_matrix_input
+from faults.matrix_oracle import MatrixOracle
+
+EXAMPLES = int(os.environ.get("PENSTOCK_MATRIX_EXAMPLES", "0"))
+IN_SUITE = 60
+LAST_STEP = {"crash": 250, "torn": 60, "full": 60, "program": 80, "connection": 10, "lost": 8, "unreachable": 8}
+
+happened: Counter[str] = Counter()
+
+
+def faults() -> st.SearchStrategy[Fault]:
+    return st.sampled_from(sorted(KINDS)).flatmap(
+        lambda kind: st.integers(1, LAST_STEP.get(kind, 100)).map(lambda step: Fault(kind, step))
+    )
+
+
+schedules = st.lists(st.lists(faults(), min_size=1, max_size=4), max_size=5)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """In memory where the system has a place for that: every run waits for hundreds of disk writes."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+        write_matrix_input(Path(directory) / "in")
+        yield Path(directory)
+
+
+def check(place: Path, schedule: Schedule, backend: str) -> None:
+    directory = place / "run"
+    try:
+        happened.update(run_schedule(place / "in", directory, schedule, backend=backend))
+        assert MatrixOracle(place / "in").differences(directory) == []
+        assert not list((directory / "checkpoint").rglob(".tmp-torn-*")), "half-written files are removed"
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@settings(
+    max_examples=EXAMPLES or IN_SUITE,
+    derandomize=not EXAMPLES,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(schedule=schedules, backend=st.sampled_from(["memory", "lmdb"]))
+def test_any_schedule_of_faults_loses_nothing_and_doubles_nothing(
+    place: Path, schedule: Schedule, backend: str
+) -> None:
+    check(place, schedule, backend)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_kind_of_fault_strikes_and_is_survived(place: Path, kind: str) -> None:
+    """At an early, a middle and a late step."""
+    before = happened[kind]
+    last = LAST_STEP.get(kind, 100)
+    crash = [Fault("crash", 120)] if kind == "new machine" else []
+    for step in (2, last // 4 or 1, last // 2):
+        check(place, [crash, [Fault(kind, step)]] if crash else [[Fault(kind, step)]], "lmdb")
+    assert happened[kind] > before, "the fault is meant to happen"

@@ -1,0 +1,206 @@
+"""Programs that change between two runs: their state, their uids, what they start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.common import Configuration, Types
+from penstock.common.errors import CheckpointError, ConfigurationError, JobExecutionException, UnsupportedError
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
+from penstock.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from penstock.engine.epochs.job_snapshot import SavepointSnapshot
+from penstock.engine.epochs.restore import StateRestore
+from penstock.engine.epochs.upgrade import Outcome
+from penstock.engine.stages.compiled import CompiledJob, compile_plan
+from penstock.optimizer.pipeline import optimize
+from penstock.state import Savepoint, migrate
+from penstock.state.savepoints.header import SourceDescription
+from penstock.state.storage import open_storage
+from penstock.testing.memory_sink import MemorySink
+from savepoints.ledger_job import AtEpoch
+
+
+@dataclass
+class Total:
+    amount: int
+
+
+@dataclass
+class RenamedTotal:
+    amount: int
+    currency: str = "EUR"
+
+
+class Sum(KeyedProcessFunction):
+    def __init__(self, descriptor: ValueStateDescriptor) -> None:
+        self.descriptor = descriptor
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.state = runtime_context.get_state(self.descriptor)
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        before = self.state.value()
+        self.state.update(Total(value) if before is None else replace(before, amount=before.amount + value))
+        yield self.state.value()
+
+
+class InCents(Sum):
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.state.update(self.state.value() + value * 100)
+        yield self.state.value()
+
+
+def environment(directory: Path, function: Any, parallelism: int, sink: MemorySink, **options: Any) -> Any:
+    configuration = Configuration()
+    settings = {
+        "execution.engine": "local",
+        "execution.checkpointing.dir": str(directory),
+        "execution.epoch.max-records": "10",
+    }
+    for key, value in (settings | options).items():
+        configuration.set_string(key, str(value))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(parallelism)
+    numbers = env.from_collection(list(range(100)), Types.LONG()).uid("numbers")
+    numbers.key_by(lambda n: n % 5, Types.LONG()).process(function).uid("sum").sink_to(sink).uid("sink")
+    return env
+
+
+def stopped(tmp_path: Path, function: Any) -> str:
+    hook = AtEpoch(4)
+    env = environment(tmp_path / "first", function, 2, MemorySink())
+    hook.run(env.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "savepoints")))
+    return hook.result.result()
+
+
+TOTAL = ValueStateDescriptor("total", Total)
+
+
+def last_of_each_key(sink: MemorySink, amount: Any) -> list[int]:
+    return sorted(amount(value) for value in sink.records)[-5:]
+
+
+def test_a_class_with_a_new_field_takes_up_the_state(tmp_path: Path) -> None:
+    savepoint = stopped(tmp_path, Sum(TOTAL))
+    sink = MemorySink()
+    newer = Sum(ValueStateDescriptor("total", RenamedTotal))
+    env = environment(tmp_path / "second", newer, 3, sink, **{"execution.savepoint.path": savepoint})
+    report = env.check_upgrade(savepoint)
+    assert report.is_possible
+    assert [(item.state, item.outcome) for item in report.items if item.state] == [("total", Outcome.MIGRATED)]
+    env.execute()
+    assert all(value.currency == "EUR" for value in sink.records)
+    sums = [sum(range(key, 100, 5)) for key in range(5)]
+    assert last_of_each_key(sink, lambda value: value.amount) == sorted(sums)
+
+
+def test_a_migration_takes_up_the_state(tmp_path: Path) -> None:
+    @migrate(1, 2)
+    def in_cents(old: Any) -> int:
+        return old.amount * 100
+
+    savepoint = stopped(tmp_path, Sum(TOTAL))
+    sink = MemorySink()
+    newer = InCents(ValueStateDescriptor("total", int).with_version(2, in_cents))
+    environment(tmp_path / "second", newer, 1, sink, **{"execution.savepoint.path": savepoint}).execute()
+    sums = [100 * sum(range(key, 100, 5)) for key in range(5)]
+    assert last_of_each_key(sink, lambda value: value) == sorted(sums)
+
+
+def test_a_restart_of_the_own_checkpoint_converts_too(tmp_path: Path) -> None:
+    env = environment(tmp_path, Sum(TOTAL), 2, MemorySink())
+    AtEpoch(4).run(env.execute_async, lambda client: client.cancel())
+    sink = MemorySink()
+    environment(tmp_path, Sum(ValueStateDescriptor("total", RenamedTotal)), 2, sink).execute()
+    sums = [sum(range(key, 100, 5)) for key in range(5)]
+    assert last_of_each_key(sink, lambda value: value.amount) == sorted(sums)
+
+
+def test_state_that_was_made_of_a_table(tmp_path: Path) -> None:
+    rows = [{"key": key, "amount": 1000 * key} for key in range(5)]
+    made = Savepoint.new().with_state("sum", TOTAL, rows).write(str(tmp_path / "made"))
+    sink = MemorySink()
+    options = {"execution.savepoint.path": made.path}
+    environment(tmp_path / "job", Sum(TOTAL), 3, sink, **options).execute()
+    sums = {1000 * key + sum(range(key, 100, 5)) for key in range(5)}
+    assert sums <= {value.amount for value in sink.records}
+
+
+def test_another_kind_of_operator_or_source_is_refused(tmp_path: Path) -> None:
+    savepoint = stopped(tmp_path, Sum(TOTAL))
+    env = environment(tmp_path / "second", Sum(TOTAL), 2, MemorySink())
+    assert env.check_upgrade(savepoint).is_possible
+    configuration = Configuration().set_string("execution.engine", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+    env.from_sequence(1, 3).uid("numbers").map(lambda n: n).uid("sum").print()
+    report = env.check_upgrade(savepoint)
+    refused = {item.uid: item.reason for item in report.of(Outcome.REFUSED)}
+    assert "positions do not fit" in refused["numbers"]
+    assert "it was a KeyedProcess and is a " in refused["sum"]
+
+
+def job_of(env: Any) -> CompiledJob:
+    return compile_plan(optimize(env.get_plan("job")))
+
+
+def test_a_data_frame_in_another_checkpoint_is_refused(tmp_path: Path) -> None:
+    savepoint = stopped(tmp_path, Sum(TOTAL))
+    snapshot = SavepointSnapshot(open_storage(savepoint))
+    source = SourceDescription(state={"file:/somewhere/dataframes/uid-x/rows/part-0.parquet": [0, 1, 0]})
+    snapshot.header = replace(snapshot.header, sources={"numbers": source})
+    job = job_of(environment(tmp_path / "second", Sum(TOTAL), 2, MemorySink()))
+    with pytest.raises(CheckpointError, match="whose rows are in the checkpoint of the other job"):
+        StateRestore(snapshot, job, allow_non_restored_state=False).stores()
+    snapshot.is_own = True
+    assert StateRestore(snapshot, job, allow_non_restored_state=False).stores()
+
+
+def test_batch_execution_takes_up_nothing_and_has_no_savepoints(tmp_path: Path) -> None:
+    savepoint = stopped(tmp_path, Sum(TOTAL))
+    options = {"execution.runtime-mode": "BATCH"}
+    env = environment(tmp_path / "second", Sum(TOTAL), 2, MemorySink(), **options)
+    client = env.execute_async()
+    with pytest.raises(UnsupportedError, match="batch"):
+        client.trigger_savepoint(str(tmp_path))
+    client.wait()
+    env = environment(
+        tmp_path / "third", Sum(TOTAL), 2, MemorySink(), **options, **{"execution.savepoint.path": savepoint}
+    )
+    with pytest.raises(JobExecutionException, match="batch execution takes up no state"):
+        env.execute()
+
+
+def test_a_savepoint_needs_a_directory(tmp_path: Path) -> None:
+    client = environment(tmp_path, Sum(TOTAL), 1, MemorySink()).execute_async()
+    with pytest.raises(ConfigurationError, match="savepoint-dir"):
+        client.stop_with_savepoint(False)
+    client.wait()
+
+
+def test_a_savepoint_that_cannot_be_written_does_not_stop_the_job(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    hook = AtEpoch(3)
+    env = environment(tmp_path / "job", Sum(TOTAL), 1, MemorySink())
+    client = hook.run(env.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "file")))
+    assert isinstance(hook.result.exception(), CheckpointError)
+    assert client.metrics()["records_read"] == 100
+
+
+def test_lists_of_no_declared_type_are_taken_up(tmp_path: Path) -> None:
+    class Hold(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.held = runtime_context.get_list_state(ListStateDescriptor("held"))
+
+        def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+            self.held.add({"value": value})
+            yield len(list(self.held.get()))
+
+    savepoint = stopped(tmp_path, Hold())
+    sink = MemorySink()
+    environment(tmp_path / "second", Hold(), 3, sink, **{"execution.savepoint.path": savepoint}).execute()
+    assert sorted(sink.records)[-5:] == [20] * 5

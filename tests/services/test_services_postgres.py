@@ -1,0 +1,24 @@
+"""The PostgreSQL that tests run against is a real one: it keeps what it committed."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.postgres import Postgres
+
+
+def test_rows_come_back(postgres: Postgres) -> None:
+    table = postgres.create_table("id int PRIMARY KEY, name text")
+    postgres.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, NULL)")
+    assert postgres.query(f"SELECT * FROM {table} ORDER BY id") == [(1, "a"), (2, None)]
+
+
+@pytest.mark.faults
+def test_committed_rows_survive_a_kill_of_the_server(postgres: Postgres) -> None:
+    table = postgres.create_table("id int")
+    postgres.execute(f"INSERT INTO {table} VALUES (1)")
+    postgres.kill()
+    assert not postgres.is_running
+    postgres.start()
+    postgres.execute(f"INSERT INTO {table} VALUES (2)")
+    assert postgres.query(f"SELECT * FROM {table} ORDER BY id") == [(1,), (2,)]

@@ -1,0 +1,165 @@
+"""Delta Lake and Iceberg tables as sinks and sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from penstock.common import Configuration, Types, fail_points
+from penstock.common.errors import SinkError, SourceError, UnsupportedError
+from penstock.common.fail_points import SimulatedCrash
+from penstock.connectors.sink import CommitterContext, EpochId
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
+from penstock.datastream.connectors.file_system import CsvFormat, FileSource
+from penstock.datastream.connectors.iceberg import IcebergSink, IcebergSource
+from penstock.state.storage import LocalCheckpointStorage
+
+COLUMNS = "id BIGINT, price DECIMAL(10, 2)"
+RECORD = Types.TUPLE([Types.LONG(), Types.BIG_DEC()])
+
+
+def environment(directory: Path) -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.engine", "local")
+    configuration.set_string("execution.epoch.max-records", "4")
+    configuration.set_string("execution.checkpointing.dir", str(directory / "checkpoint"))
+    return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+
+
+def catalog_of(directory: Path) -> dict[str, str]:
+    directory.mkdir(parents=True, exist_ok=True)
+    return {"type": "sql", "uri": f"sqlite:///{directory}/catalog.db", "warehouse": f"file://{directory}/warehouse"}
+
+
+def sink_of(kind: str, directory: Path, row_type=COLUMNS):
+    if kind == "delta":
+        return DeltaSink(str(directory / "table"), row_type)
+    return IcebergSink("shop.payments", catalog_of(directory), row_type)
+
+
+def source_of(kind: str, directory: Path, **options):
+    if kind == "delta":
+        return DeltaSource(str(directory / "table"), **options)
+    return IcebergSource("shop.payments", catalog_of(directory), **options)
+
+
+def content(kind: str, directory: Path) -> pa.Table:
+    if kind == "delta":
+        return deltalake.DeltaTable(str(directory / "table")).to_pyarrow_table()
+    return load_catalog("default", **catalog_of(directory)).load_table("shop.payments").scan().to_arrow()
+
+
+def write_input(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for part in range(3):
+        lines = [f"{number},{number}.50\n" for number in range(part * 4, part * 4 + 4)]
+        (directory / f"{part}.csv").write_text("".join(lines))
+
+
+def run(kind: str, directory: Path, source: Path) -> None:
+    env = environment(directory)
+    records = env.from_source(FileSource(str(source), CsvFormat(COLUMNS)))
+    records.sink_to(sink_of(kind, directory, row_type=COLUMNS)).uid("out")
+    env.execute_async().wait(60)
+
+
+@pytest.fixture(autouse=True)
+def disarm():
+    yield
+    fail_points.arm(None)
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_rows_are_appended_and_read_back(tmp_path, kind):
+    write_input(tmp_path / "in")
+    run(kind, tmp_path, tmp_path / "in")
+    table = content(kind, tmp_path)
+    assert sorted(table.column("id").to_pylist()) == list(range(12))
+    assert table.schema.field("price").type == pa.decimal128(10, 2)
+    env = environment(tmp_path / "again")
+    rows = list(env.from_source(source_of(kind, tmp_path)).execute_and_collect())
+    assert sorted((row.id, row.price) for row in rows) == [(n, Decimal(f"{n}.50")) for n in range(12)]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_crash_while_publishing_appends_nothing_twice(tmp_path, kind):
+    write_input(tmp_path / "in")
+    for step, point in enumerate(("sink.table.moved", "sink.table.appended", "manifest.after", "publish.before")):
+        directory = tmp_path / str(step)
+        hits = iter(range(100))
+
+        def crash(name: str, point: str = point, hits=hits) -> None:
+            if name == point and next(hits) == 1:
+                raise SimulatedCrash(name)
+
+        fail_points.arm(crash)
+        with pytest.raises(SimulatedCrash):
+            run(kind, directory, tmp_path / "in")
+        fail_points.arm(None)
+        run(kind, directory, tmp_path / "in")
+        assert Counter(content(kind, directory).column("id").to_pylist()) == Counter(range(12)), point
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_watched_table_gives_what_is_appended_once(tmp_path, kind, run_source):
+    write_input(tmp_path / "in")
+    run(kind, tmp_path, tmp_path / "in")
+    reading = run_source(source_of(kind, tmp_path, watch="10 s"))
+    assert len(reading.epoch(now=0)) == 12
+    other = tmp_path / "more"
+    write_input(other / "in")
+    env = environment(other)
+    env.from_collection([(100, Decimal("1.00"))], RECORD).sink_to(sink_of(kind, tmp_path)).uid("more")
+    env.execute()
+    assert reading.epoch(now=5_000) == []
+    reading.restart()
+    assert [row.id for row in reading.epoch(now=10_000)] == [100]
+    assert reading.epoch(now=20_000) == []
+
+
+def test_a_stream_of_a_table_whose_rows_were_deleted_is_an_error(tmp_path, run_source):
+    write_input(tmp_path / "in")
+    run("delta", tmp_path, tmp_path / "in")
+    reading = run_source(source_of("delta", tmp_path, watch="10 s"))
+    assert len(reading.epoch(now=0)) == 12
+    deltalake.DeltaTable(str(tmp_path / "table")).delete("id = 3")
+    with pytest.raises(SourceError, match="changes or deletes rows"):
+        reading.epoch(now=10_000)
+    assert len(run_source(source_of("delta", tmp_path)).epoch()) == 11
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_an_older_copy_of_the_checkpoint_is_refused(tmp_path, kind):
+    write_input(tmp_path / "in")
+    run(kind, tmp_path, tmp_path / "in")
+    job = next(path.name.partition("-")[0] for path in tmp_path.rglob("*-part-out-*.parquet"))
+    context = CommitterContext(job, "out", LocalCheckpointStorage(str(tmp_path / "checkpoint")))
+    with pytest.raises(SinkError, match="older copy"):
+        sink_of(kind, tmp_path).create_committer(context).recover(EpochId(1, 1))
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_records_of_other_columns_are_refused(tmp_path, kind):
+    write_input(tmp_path / "in")
+    run(kind, tmp_path, tmp_path / "in")
+    env = environment(tmp_path / "other")
+    env.from_collection([("a",)], Types.TUPLE([Types.STRING()])).sink_to(sink_of(kind, tmp_path, "name STRING"))
+    with pytest.raises(Exception, match="has no column name"):
+        env.execute()
+
+
+def test_what_is_not_there_or_not_supported_is_said(tmp_path):
+    with pytest.raises(SourceError, match="no Delta table"):
+        DeltaSource(str(tmp_path / "none"))
+    with pytest.raises(SourceError, match=r"no Iceberg table shop\.payments"):
+        source_of("iceberg", tmp_path)
+    deltalake.write_deltalake(str(tmp_path / "parts"), pa.table({"a": [1], "b": [2]}), partition_by=["a"])
+    with pytest.raises(UnsupportedError, match="partitioned"):
+        DeltaSource(str(tmp_path / "parts"))
