@@ -24,8 +24,8 @@ demo: setup ## a live stateful job on Spark, for a minute
 	@$(BIN)/python examples/payments_demo.py
 
 test: setup setup-services ## all tests; those that kill processes run last and alone
-	$(PYTEST) -n 2 --dist loadfile -m "not faults"
-	$(PYTEST) -m faults
+	$(PYTEST) -n 2 --dist loadfile -m "not faults" --durations=25
+	$(PYTEST) -m faults --durations=10
 
 test-fast: setup ## the tests that need neither a JVM nor a server
 	$(PYTEST) -n 2 --dist loadfile -m "not spark and not kafka and not postgres and not faults"

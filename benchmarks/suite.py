@@ -176,8 +176,8 @@ WINDOWS = Benchmark(
     answer="windows",
     contenders=(
         Contender(PENSTOCK, "windows/penstock_named.py"),
-        Contender(SPARK_WINDOWS, "windows/spark_native.py", answer="windows_but_last"),
-        Contender(FLINK_SQL, "windows/flink_sql.py", environment="pyflink", share=0.5),
+        Contender(SPARK_WINDOWS, "windows/spark_native.py", answer="windows_but_last", share=0.25),
+        Contender(FLINK_SQL, "windows/flink_sql.py", environment="pyflink", share=0.25),
     ),
     goals=(Goal(SPARK_WINDOWS, 2), Goal(FLINK_SQL, 1.5)),
     notes=("Spark has no end of time: the last window of its answer is missing, and nothing else may be.",),

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pyarrow", "numpy", "pandas", "lmdb", "cloudpickle")
+PACKAGES = ("pyarrow", "numpy", "pandas", "lmdb", "cloudpickle", "tenacity")
 
 
 def executor_python() -> Path:

@@ -61,6 +61,7 @@ WITHOUT_EXAMPLE = {
         "count_window",
         "count_window_all",
     },
+    "the how-to on upgrades has examples, which are run": {"check_upgrade", "execute_backfill_to_live"},
     "needs something outside the program, or refuses": {
         "cache",
         "clear_job_listeners",
