@@ -41,6 +41,7 @@ def main() -> int:
         if not options.contender and not options.records:
             met &= goals_are_met(benchmark, measurements)
             results[benchmark.name] = [dataclasses.asdict(each) for each in measurements]
+            save_results(results)
     if not options.only or "small_epoch" in options.only:
         print("Small epochs", flush=True)
         small = results["small_epoch"] = measure_small_epochs(CACHE / "bench")

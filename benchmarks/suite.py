@@ -180,7 +180,10 @@ WINDOWS = Benchmark(
         Contender(FLINK_SQL, "windows/flink_sql.py", environment="pyflink", share=0.25),
     ),
     goals=(Goal(SPARK_WINDOWS, 2), Goal(FLINK_SQL, 1.5)),
-    notes=("Spark has no end of time: the last window of its answer is missing, and nothing else may be.",),
+    notes=(
+        "Spark has no end of time: the last window of its answer is missing, and nothing else may be.",
+        "Flink runs without checkpoints: with them its results are shown in bursts, and no rate could be told.",
+    ),
 )
 
 WINDOW_FUNCTIONS = Benchmark(

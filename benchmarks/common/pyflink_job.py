@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyflink.common import Configuration, Types
+from pyflink.common import Configuration, Duration, Types, WatermarkStrategy
+from pyflink.common.watermark_strategy import TimestampAssigner
 from pyflink.datastream import DataStream, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
@@ -21,10 +22,14 @@ os.environ["_python_worker_execution_mode"] = "process"  # noqa: SIM112 (the nam
 
 RECORDS = """
 CREATE TABLE records (
-    k BIGINT, v BIGINT, ts BIGINT, t AS TO_TIMESTAMP_LTZ(ts, 3),
-    WATERMARK FOR t AS t - INTERVAL '{delay}' SECOND
+    k BIGINT, v BIGINT, ts BIGINT
 ) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json')
 """
+
+
+class _Time(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value[2]
 
 
 class _Counter(MapFunction):
@@ -61,9 +66,12 @@ class PyFlinkJob:
         self._env.set_parallelism(READERS)
         tables = StreamTableEnvironment.create(self._env)
         path = one_file_per_reader(arguments)
-        tables.execute_sql(RECORDS.format(path=path, delay=OUT_OF_ORDERNESS_MS // 1000))
-        self.records = tables.to_data_stream(tables.from_path("records"))
-        """(k, v, ts, t) with event time."""
+        tables.execute_sql(RECORDS.format(path=path))
+        strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(OUT_OF_ORDERNESS_MS))
+        self.records = tables.to_data_stream(tables.from_path("records")).assign_timestamps_and_watermarks(
+            strategy.with_timestamp_assigner(_Time())
+        )
+        """(k, v, ts) with event time."""
 
     def run_counted(self, results: DataStream, value_field: int) -> None:
         """Runs the job; nothing leaves it but counts."""
