@@ -136,3 +136,23 @@ def test_large_sums_that_fit_are_exact() -> None:
         test.process_element(Row("a", value, None, None), 1)
     test.process_watermark(10)
     assert test.output() == [(Row(k="a", total=2**62 + 2**61), 9)]
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_panes_move_with_their_key_groups(parallelism: int) -> None:
+    build = by_name(SlidingEventTimeWindows.of("10 ms", "5 ms"))
+    before, after, alone = (
+        harness(build, RECORD, parallelism=2),
+        harness(build, RECORD, parallelism=parallelism),
+        harness(build, RECORD),
+    )
+    for test in (before, alone):
+        for number in range(40):
+            test.process_element(Row(f"key {number % 7}", number, number / 8, None), number % 20)
+        test.process_watermark(4)
+        test.output()
+    after.restore(before.snapshot())
+    for test in (after, alone):
+        test.process_element(Row("key 1", 1, None, "x"), 12)
+        test.close()
+    assert sorted(map(repr, after.output())) == sorted(map(repr, alone.output()))
