@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from penstock.expressions import Expression
 from penstock.functions.function import Function
@@ -149,34 +149,33 @@ class OfColumns(Condition):
         return self.expression.text
 
 
-class Both(Condition):
+class _Junction(Condition):
+    """Two conditions as one."""
+
+    word: ClassVar[str]
+
+    def __init__(self, left: Condition, right: Condition) -> None:
+        self._parts = left, right
+
+    @property
+    def parts(self) -> tuple[Condition, ...]:
+        return self._parts
+
+    @property
+    def text(self) -> str:
+        return f" {self.word} ".join(_operand(part) for part in self._parts)
+
+
+class Both(_Junction):
     """Two conditions at once."""
 
-    def __init__(self, left: Condition, right: Condition) -> None:
-        self._parts = left, right
-
-    @property
-    def parts(self) -> tuple[Condition, ...]:  # noqa: D102
-        return self._parts
-
-    @property
-    def text(self) -> str:  # noqa: D102
-        return " and ".join(_operand(part) for part in self._parts)
+    word = "and"
 
 
-class Either(Condition):
+class Either(_Junction):
     """One of two conditions, or both."""
 
-    def __init__(self, left: Condition, right: Condition) -> None:
-        self._parts = left, right
-
-    @property
-    def parts(self) -> tuple[Condition, ...]:  # noqa: D102
-        return self._parts
-
-    @property
-    def text(self) -> str:  # noqa: D102
-        return " or ".join(_operand(part) for part in self._parts)
+    word = "or"
 
 
 class Negation(Condition):
