@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import count
+from pyspark.sql.functions import sum as sum_of
+
+from common.contender import Arguments, Result
 
 PARALLELISM = 2
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -27,3 +31,39 @@ def make_session(**settings: str) -> SparkSession:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def stream_of_files(spark: SparkSession, arguments: Arguments) -> DataFrame:
+    """The input as a stream of (k, v, ts)."""
+    return (
+        spark.readStream.schema("k long, v long, ts long")
+        .option("maxFilesPerTrigger", arguments.files_per_epoch)
+        .option("pathGlobFilter", "part-*.json")
+        .json(str(arguments.input))
+    )
+
+
+def run_counted(results: DataFrame, value: str, arguments: Arguments) -> None:
+    """Runs a streaming query to the end of its input; writes how many results there were, and the sum of a value."""
+    result = Result()
+
+    def take(batch: DataFrame, number: int) -> None:
+        answer = batch.agg(count("*"), sum_of(value)).first()
+        assert answer is not None
+        result.outputs += answer[0]
+        result.checksum += answer[1] or 0
+
+    query = (
+        results.writeStream.outputMode("append")
+        .foreachBatch(take)
+        .option("checkpointLocation", str(arguments.work / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    result.samples = [
+        (progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1000)
+        for progress in query.recentProgress
+        if progress["numInputRows"]
+    ]
+    result.write(arguments.result)

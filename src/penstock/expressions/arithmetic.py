@@ -12,7 +12,7 @@ from penstock.common.kernels import pc
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions import number_kernels
 from penstock.expressions.bound import BoundExpression, BoundKernel, BoundLiteral, converted
-from penstock.expressions.operation import Operation, require
+from penstock.expressions.operation import InfixOperation, Operation, require
 from penstock.expressions.text_kernels import joined
 from penstock.expressions.type_rules import DOUBLE, LONG, STRING, is_integer, is_number, is_text
 
@@ -37,17 +37,8 @@ _ON_DOUBLES: dict[str, Callable[..., pa.Array]] = {
 
 
 @dataclass(frozen=True)
-class Arithmetic(Operation):
+class Arithmetic(InfixOperation):
     """An operation on two numbers; `+` joins texts too."""
-
-    symbol: str
-
-    @property
-    def is_infix(self) -> bool:
-        return True
-
-    def render(self, operands: Sequence[str]) -> str:
-        return f"{operands[0]} {self.symbol} {operands[1]}"
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
         if self.symbol == "+" and any(is_text(operand.type) for operand in operands):

@@ -16,7 +16,7 @@ from penstock.common.type_inference import infer_type_of_values
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.bound import BoundExpression, BoundKernel, Value, converted
 from penstock.expressions.number_kernels import compare_exactly
-from penstock.expressions.operation import MethodOperation, Operation, require, unsuitable
+from penstock.expressions.operation import InfixOperation, MethodOperation, require, unsuitable
 from penstock.expressions.type_rules import (
     BOOLEAN,
     DOUBLE,
@@ -43,17 +43,8 @@ _COMPARISONS: dict[str, Callable[[Value, Value], Value]] = {
 
 
 @dataclass(frozen=True)
-class Comparison(Operation):
+class Comparison(InfixOperation):
     """A comparison of two values."""
-
-    symbol: str
-
-    @property
-    def is_infix(self) -> bool:
-        return True
-
-    def render(self, operands: Sequence[str]) -> str:
-        return f"{operands[0]} {self.symbol} {operands[1]}"
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
         return BoundKernel(text, BOOLEAN, *comparable(text, self.symbol, operands))

@@ -27,7 +27,7 @@ from penstock.expressions.bound import (
     scattered,
 )
 from penstock.expressions.comparison import comparable
-from penstock.expressions.operation import FunctionOperation, Operation, require
+from penstock.expressions.operation import FunctionOperation, InfixOperation, Operation, require
 from penstock.expressions.type_rules import BOOLEAN, common_type, is_boolean, shown
 
 
@@ -137,17 +137,8 @@ class BoundCoalesce(BoundExpression):
 
 
 @dataclass(frozen=True)
-class Junction(Operation):
+class Junction(InfixOperation):
     """`&` and `|`: the right side is not asked where the left side decides."""
-
-    symbol: str
-
-    @property
-    def is_infix(self) -> bool:
-        return True
-
-    def render(self, operands: Sequence[str]) -> str:
-        return f"{operands[0]} {self.symbol} {operands[1]}"
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
         require(

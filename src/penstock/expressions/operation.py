@@ -34,6 +34,22 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class InfixOperation(Operation):
+    """An operation that is written between its two operands."""
+
+    symbol: str
+
+    @property
+    def is_infix(self) -> bool:
+        """True."""
+        return True
+
+    def render(self, operands: Sequence[str]) -> str:
+        """`left symbol right`."""
+        return f"{operands[0]} {self.symbol} {operands[1]}"
+
+
+@dataclass(frozen=True)
 class MethodOperation(Operation):
     """An operation that is written as a method of its first operand."""
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.growing_columns import GrowingColumn
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation, Types
 from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 from penstock.runtime.failures import user_function_error
@@ -19,7 +20,6 @@ from penstock.runtime.operator import OperatorContext
 from penstock.state.handle import DEFAULT_CACHE_LIMIT
 
 _NOTHING: Any = object()
-_MOST_CHUNKS = 8
 
 
 def reduce_operator(function: object, value_type: TypeInformation | None, codec: RecordCodec) -> KeyedReduceOperator:
@@ -67,7 +67,7 @@ class RollingFieldOperator(KeyedReduceOperator):
         of_records = places[keys.codes]
         results = self._rolled(batch, of_records.tolist())
         taken = pa.array(of_records)
-        columns = [self._column(number, taken) for number in range(len(self._first_rows))]
+        columns = [rows.at(taken) for rows in self._first_rows]
         columns[self._field] = results
         self._context.output.emit(Batch(self._output_codec, columns=columns, timestamps=batch.either_timestamps))
 
@@ -78,7 +78,7 @@ class RollingFieldOperator(KeyedReduceOperator):
             return
         places = sorted(self._changed)
         taken = pa.array(places, pa.int64())
-        columns = [self._column(number, taken) for number in range(len(self._first_rows))]
+        columns = [rows.at(taken) for rows in self._first_rows]
         columns[self._field] = self._field_codec.to_columns([self._values[place] for place in places])[0]
         self._reduced.store_values([self._keys[place] for place in places], self._output_codec.to_values(columns))
         self._changed.clear()
@@ -96,7 +96,7 @@ class RollingFieldOperator(KeyedReduceOperator):
         self._values: list[Any] = []
         """What has become of the field, by the place of the key; `_NOTHING` before its first record."""
         assert self._output_codec.schema is not None
-        self._first_rows = [pa.chunked_array([], column.type) for column in self._output_codec.schema]
+        self._first_rows = [GrowingColumn(column.type) for column in self._output_codec.schema]
         """The first record of each key, by its place."""
         self._changed: set[int] = set()
 
@@ -129,15 +129,8 @@ class RollingFieldOperator(KeyedReduceOperator):
         self._keys += keys
         self._values.extend(values)
         self._place_of.update(zip(keys, range(first, len(self._keys)), strict=True))
-        for number, column in enumerate(columns):
-            rows = pa.chunked_array([*self._first_rows[number].chunks, column])
-            if rows.num_chunks > _MOST_CHUNKS:
-                rows = pa.chunked_array([pa.concat_arrays(rows.chunks)])
-            self._first_rows[number] = rows
-
-    def _column(self, number: int, places: pa.Array) -> pa.Array:
-        taken = self._first_rows[number].take(places)
-        return taken.chunk(0) if taken.num_chunks == 1 else pa.concat_arrays(taken.chunks)
+        for rows, column in zip(self._first_rows, columns, strict=True):
+            rows.add(column)
 
     def _rolled(self, batch: Batch, places: list[int]) -> pa.Array:
         results: list[Any] = []

@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec, concatenated
 from penstock.common.codecs import codec_for
 from penstock.common.errors import PlanError
+from penstock.common.growing_columns import one_array
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.payload import open_buffer
@@ -146,7 +147,7 @@ class _Records:
         self._codec = codec
         self._at = 0
         rows = table.take(pa.array(indices))
-        columns = [_one_array(column) for column in rows.columns]
+        columns = [one_array(column) for column in rows.columns]
         self._keys: list[bytes] = columns[KEY].to_pylist()
         has_timestamps = columns[TIMESTAMP].null_count < rows.num_rows
         self._timestamps: list[int | None] | None = columns[TIMESTAMP].to_pylist() if has_timestamps else None
@@ -204,10 +205,6 @@ def _joined(key: bytes, edge: CompiledEdge | None, parts: list[Batch]) -> KeyGro
     if timestamps is not None and timestamps.count(None) == len(timestamps):
         timestamps = None
     return KeyGroup(key, edge, Batch(batch.codec, values=batch.values, timestamps=timestamps, keys=[key] * len(batch)))
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def _as_rows(codec: RecordCodec, row: Envelope, edge: CompiledEdge) -> pa.RecordBatch:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.common.codecs import codec_for
+from penstock.common.growing_columns import GrowingColumn
 from penstock.common.row import Row
 from penstock.common.typeinfo import RowTypeInfo
 from penstock.runtime.columnar_windows.key_numbers import KeyNumbers, Numbers
 from penstock.state.key_encoding import decode_key
 from penstock.windows.declared_aggregation import DeclaredAggregation
-
-_MOST_CHUNKS = 8
 
 
 class KeyColumns:
@@ -22,7 +21,7 @@ class KeyColumns:
         self._has_one_field = len(names) == 1
         self._codec = codec_for(RowTypeInfo(aggregation.key_types, names)) if names else None
         self._keys: KeyNumbers | None = None
-        self._columns: list[pa.ChunkedArray] = []
+        self._columns: list[GrowingColumn] = []
         """By the numbers of keys."""
         self._decoded = 0
 
@@ -35,18 +34,13 @@ class KeyColumns:
         if self._decoded < len(keys):
             self._decode(keys.all()[self._decoded :])
         places = pa.array(numbers)
-        taken = [column.take(places) for column in self._columns]
-        return [column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks) for column in taken]
+        return [column.at(places) for column in self._columns]
 
     def _decode(self, new: list[bytes]) -> None:
         assert self._codec is not None
         decoded = map(decode_key, new)
         columns = self._codec.to_columns([Row(key) if self._has_one_field else Row(*key) for key in decoded])
-        before = self._columns or [pa.chunked_array([], column.type) for column in columns]
-        self._columns = [_appended(known, column) for known, column in zip(before, columns, strict=True)]
+        self._columns = self._columns or [GrowingColumn(column.type) for column in columns]
+        for known, column in zip(self._columns, columns, strict=True):
+            known.add(column)
         self._decoded += len(new)
-
-
-def _appended(known: pa.ChunkedArray, column: pa.Array) -> pa.ChunkedArray:
-    chunks = [*known.chunks, column]
-    return pa.chunked_array([pa.concat_arrays(chunks)] if len(chunks) > _MOST_CHUNKS else chunks)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.common.growing_columns import one_array
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.aggregates import Aggregate, AggregateKind
@@ -87,12 +88,12 @@ class PartialAggregates:
         for place, (name, part) in enumerate(zip(names, self._parts, strict=True)):
             column = grouped.column(f"{name}_{part.function}")
             try:
-                made.append(_one_array(column.cast(part.type)))
+                made.append(one_array(column.cast(part.type)))
             except pa.ArrowInvalid:
                 if place not in wide:
                     raise
                 raise OverflowError("a sum of integers does not fit into 64 bits") from None
-        return _one_array(grouped.column("id")).to_numpy().astype(np.int64), made
+        return one_array(grouped.column("id")).to_numpy().astype(np.int64), made
 
     def results(self, columns: Columns, count: int, start: int, end: int) -> Columns:
         """The values of the aggregates of a window."""
@@ -145,9 +146,3 @@ def _may_exceed(column: pa.Array, bound: int) -> bool:
     extremes = pc.min_max(column)
     least, greatest = extremes["min"].as_py(), extremes["max"].as_py()
     return least is not None and (least < -bound or greatest > bound)
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
