@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from penstock.common.batch import Batch, RecordCodec
 from penstock.functions.output_tag import OutputTag
 from penstock.functions.tagged_union import TaggedUnion, tagged
+from penstock.runtime.aligned_window_operator import AlignedWindowOperator
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.session_window_operator import SessionWindowOperator
 from penstock.runtime.window_operator import WindowOperator
@@ -39,6 +40,10 @@ class CoGroupOperator(WindowOperator):
         super()._skip(record, timestamp, had_windows)
 
 
+class AlignedCoGroupOperator(CoGroupOperator, AlignedWindowOperator):
+    """In windows of one width with the usual trigger."""
+
+
 class SessionCoGroupOperator(CoGroupOperator, SessionWindowOperator):
     """In sessions with the usual trigger."""
 
@@ -48,6 +53,7 @@ class EvictingCoGroupOperator(CoGroupOperator, EvictingWindowOperator):
 
 
 _CO_GROUP_OPERATORS: dict[type[WindowOperator], type[CoGroupOperator]] = {
+    AlignedWindowOperator: AlignedCoGroupOperator,
     SessionWindowOperator: SessionCoGroupOperator,
     EvictingWindowOperator: EvictingCoGroupOperator,
 }

@@ -23,8 +23,6 @@ class EvictingWindowOperator(WindowOperator):
         self._evictor = self._definition.evictor
         self._evictor_context = EvictorContext(self, context)
         self._combine = combining(self._definition)
-        # Records are kept with their timestamps, which the short way does not do.
-        self._adding = self._add_to_any if self._merging_assigner is None else self._add_merging
 
     def _make_contents(self, context: OperatorContext) -> WindowContents:
         element_type = self._definition.element_type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from struct import Struct
@@ -26,7 +27,10 @@ _TWO_LONGS = Struct(">qq")
 _SESSIONS = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
 
 Session = tuple[int, int, bytes]
-"""Start, end, and the name that its contents and timers have: the window that it began as, as a suffix of keys."""
+"""Start, end, and the name that its contents and timers have: the window that it began as, as a suffix of keys.
+
+Those of a key are kept in the order of their times.
+"""
 
 
 class SessionWindowOperator(WindowOperator):
@@ -45,7 +49,7 @@ class SessionWindowOperator(WindowOperator):
         self._queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
         self._purges = isinstance(self._trigger, PurgingTrigger)
 
-    def _add_merging(self, batch: Batch, records: Iterator[Any]) -> Steps:
+    def _add_all(self, batch: Batch, records: Iterator[Any]) -> Steps:
         event_time, lateness, gap_of = self._is_event_time, self._lateness, self._gap_of
         watermark = self.current_watermark if event_time else MIN_WATERMARK
         times = timestamps_of(batch) if event_time else repeat(self._context.processing_time, len(batch))
@@ -56,18 +60,26 @@ class SessionWindowOperator(WindowOperator):
                 continue
             end = time + gap_of(value)
             sessions: list[Session] = get(key) or []
-            touched = [each for each in sessions if each[0] <= end and each[1] >= time]
-            if not touched:
+            # Sessions do not touch each other: those that the record touches are neighbours, and mostly the last one.
+            after = len(sessions)
+            if after and sessions[-1][0] > end:
+                after = bisect_left(sessions, (end + 1,))
+            first = after
+            while first and sessions[first - 1][1] >= time:
+                first -= 1
+            if first == after:
                 if end - 1 + lateness <= watermark:
                     self._skip(value, time, had_windows=True)
                     continue
                 session = self._begin(key, time, end, is_over=end - 1 <= watermark)
-                put(key, [*sessions, session])
-            elif len(touched) == 1 and touched[0][0] <= time and touched[0][1] >= end:
-                session = touched[0]
+                sessions.insert(after, session)
+                put(key, sessions)
             else:
-                session = self._merged(key, time, end, touched, watermark)
-                put(key, [session, *(each for each in sessions if each not in touched)])
+                session = sessions[first]
+                if after - first > 1 or session[0] > time or session[1] < end:
+                    session = self._merged(key, time, end, sessions[first:after], watermark)
+                    sessions[first:after] = [session]
+                    put(key, sessions)
             add(key + session[2], value)
             if session[1] - 1 <= watermark:
                 self._fire_session(key, session)
@@ -76,14 +88,15 @@ class SessionWindowOperator(WindowOperator):
 
     def _begin(self, key: bytes, start: int, end: int, *, is_over: bool) -> Session:
         name = namespace_suffix(_TWO_LONGS.pack(start, end))
+        # A session that has contents under this name is there from `start` to `end`, and would have been touched.
+        self._contents.begin(key + name)
         self._queue.register(self._cleanup_time(end) if is_over else end - 1, key, name)
         return start, end, name
 
     def _merged(self, key: bytes, time: int, end: int, touched: list[Session], watermark: int) -> Session:
-        """One session of several and a record; that of the first goes on, and takes what the others have."""
-        touched.sort()
+        """One session of neighbours and a record; the first one goes on, and takes what the others have."""
         first = touched[0]
-        last_end = max(end, *(each[1] for each in touched))
+        last_end = max(end, touched[-1][1])
         if first[1] - 1 <= watermark:
             # Its own end is past: no timer waits for the new one.
             is_over = last_end - 1 <= watermark
@@ -100,19 +113,21 @@ class SessionWindowOperator(WindowOperator):
         for timestamp, key, name in queue.due(until):
             self._timer_context.record_timestamp = timestamp
             sessions: list[Session] = self._open_windows.get(key) or []
-            session = next((each for each in sessions if each[2] == name), None)
-            if session is None:
+            place = next((place for place, each in enumerate(sessions) if each[2] == name), None)
+            if place is None:
                 continue  # it is a part of another one
+            session = sessions[place]
             last = session[1] - 1
             if last > timestamp:
                 queue.register(last, key, name)
                 continue
-            if last == timestamp:
+            if last == timestamp and lateness:
                 self._fire_session(key, session)
-                if lateness:
-                    queue.register(self._cleanup_time(session[1]), key, name)
+                queue.register(self._cleanup_time(session[1]), key, name)
             if timestamp == self._cleanup_time(session[1]):
-                self._end_session(key, session, sessions)
+                self._end_session(key, session, fires=not lateness)
+                del sessions[place]
+                self._open_windows.put(key, sessions)
             if len(self._values) >= BATCH_SIZE:
                 yield
 
@@ -126,12 +141,15 @@ class SessionWindowOperator(WindowOperator):
         if self._purges:
             self._contents.remove(at)
 
-    def _end_session(self, key: bytes, session: Session, sessions: list[Session]) -> None:
-        self._contents.remove(key + session[2])
+    def _end_session(self, key: bytes, session: Session, *, fires: bool) -> None:
+        self._set_pane(key, session)
+        at = key + session[2]
+        if not fires:
+            self._contents.remove(at)
+        elif (inputs := self._contents.take(at)) is not None:
+            self._emit(self._call(inputs))
         if self._call_clear is not None:
-            self._set_pane(key, session)
             self._call_clear()
-        self._open_windows.put(key, [each for each in sessions if each is not session])
 
     def _set_pane(self, key: bytes, session: Session) -> None:
         self._state.current_key = self._pane.key = key

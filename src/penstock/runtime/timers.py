@@ -17,6 +17,7 @@ from penstock.state.timer_keys import (
     PROCESSING_TIME_TAG,
     TIMER_HEAD,
     TIMESTAMP_OFFSET,
+    time_in,
     timer_in,
     timer_key,
 )
@@ -93,7 +94,7 @@ class TimerQueue:
     def due(self, timestamp: int) -> Iterator[Timer]:
         """Takes out the timers up to a time, in order; one that is set meanwhile comes in its turn."""
         self._ripen(timestamp)
-        end = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
+        end = self._last_of(timestamp)
         while (timer := self._head(end)) is not None:
             if self.has_stored(timer[0]):
                 self._changed[timer] = False
@@ -106,9 +107,10 @@ class TimerQueue:
         """Whether the store has timers for a time; it cannot come to have some before `flush`."""
         known = self._stored_times.get(timestamp)
         if known is None:
-            first = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0, 0)
-            last = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
-            known = self._stored_times[timestamp] = next(iter(self._store.scan(first, last)), None) is not None
+            first, last = self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0, 0), self._last_of(timestamp)
+            # What was read of the store is known without another look.
+            is_stored = last > self._load_from and next(iter(self._store.scan(first, last)), None) is not None
+            known = self._stored_times[timestamp] = is_stored
         return known
 
     @property
@@ -175,7 +177,6 @@ class TimerQueue:
         first: Timer | None = None
         while self._loaded or self._load(end):
             first = timer_in(self._loaded[-1])
-            self._stored_times[first[0]] = True
             if changed.get(first, True):
                 break
             self._loaded.pop()
@@ -194,9 +195,14 @@ class TimerQueue:
         found = [key for key, _ in islice(self._store.scan(self._load_from, end), self._load_size)]
         self._load_from = found[-1] + b"\x00" if len(found) == self._load_size else end
         self._load_size = min(2 * self._load_size, _LARGEST_LOAD)
+        self._stored_times.update(dict.fromkeys(map(time_in, found), True))
         found.reverse()
         self._loaded = found
         return bool(found)
+
+    def _last_of(self, timestamp: int) -> bytes:
+        """Where the timers of a time end in the store."""
+        return self._prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, 0xFFFF, 0xFFFFFFFF)
 
     def _store_key(self, timer: Timer) -> bytes:
         timestamp, key, namespace = timer

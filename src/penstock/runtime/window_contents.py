@@ -20,6 +20,7 @@ from penstock.state.store import StateStore
 from penstock.state.value_handles import ValueHandle
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.definition import WindowDefinition
+from penstock.windows.session import SessionWindows
 from penstock.windows.tumbling import TumblingWindows
 
 
@@ -56,6 +57,11 @@ class WindowValue(ValueHandle):
             self._cache[key] = None
             self._fresh.add(key)
 
+    def put(self, key: bytes, value: Any) -> None:
+        """Sets what a key and window has; it is what `kept` makes of a value."""
+        self._cache[key] = value
+        self._dirty[key] = None
+
     def flush(self) -> None:
         """Writes what was set since the last time to the store."""
         super().flush()
@@ -86,11 +92,13 @@ class WindowList(ListHandle):
 
     def append(self, value: Any) -> int:
         """Adds an element; returns how many there are now."""
-        if type(value) is not self._expected:
-            value = self._serializer.convert(value)
         elements = self._changing().elements
-        elements.append(value)
+        elements.append(self.kept(value))
         return len(elements)
+
+    def kept(self, value: Any) -> Any:
+        """The element as the state would give it back."""
+        return value if type(value) is self._expected else self._serializer.convert(value)
 
     def begin(self, key: bytes) -> None:
         """The store has nothing of a key and window: it need not be asked."""
@@ -184,6 +192,18 @@ class WindowContents(ABC):
         """The store has nothing there: it need not be asked."""
 
     @abstractmethod
+    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+        """Adds a record to what a window has by key, which is kept outside of the state."""
+
+    @abstractmethod
+    def inputs_of(self, content: Any) -> list[Any]:
+        """What the window function gets of something that was kept outside."""
+
+    @abstractmethod
+    def put(self, at: bytes, content: Any) -> None:
+        """Keeps what was outside; there is nothing yet."""
+
+    @abstractmethod
     def take(self, at: bytes) -> list[Any] | None:
         """The same as `inputs`, and removes everything."""
 
@@ -210,7 +230,7 @@ class ReducedContents(WindowContents):
     def __init__(self, store: StateStore, uid: str, max_parallelism: int, definition: WindowDefinition) -> None:
         self._reduce = reduce_callable(definition.reduce_function)
         # The program's function may change its first argument, and the record may be in other windows too.
-        self._first = own_copy if not isinstance(definition.assigner, TumblingWindows) else _same
+        self._first = _same if isinstance(definition.assigner, TumblingWindows | SessionWindows) else own_copy
         self._place = _Place()
         self._values = _value_handle(store, uid, max_parallelism, self._place, definition.element_type)
         self.catalogue = _catalogue(store, uid, definition.element_type)
@@ -235,6 +255,19 @@ class ReducedContents(WindowContents):
     def begin(self, at: bytes) -> None:
         """The store has nothing there."""
         self._values.begin(at)
+
+    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+        """Reduces."""
+        before = contents.get(key)
+        contents[key] = self._values.kept(self._first(value) if before is None else self._reduce(before, value))
+
+    def inputs_of(self, content: Any) -> list[Any]:
+        """The one value."""
+        return [content]
+
+    def put(self, at: bytes, content: Any) -> None:
+        """Keeps the value."""
+        self._values.put(at, content)
 
     def take(self, at: bytes) -> list[Any] | None:
         """The one value, which is not kept."""
@@ -293,6 +326,21 @@ class AggregatedContents(WindowContents):
         """The store has nothing there."""
         self._values.begin(at)
 
+    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+        """Adds to the accumulator."""
+        accumulator = contents.get(key)
+        if accumulator is None:
+            accumulator = self._function.create_accumulator()
+        contents[key] = self._values.kept(self._function.add(value, accumulator))
+
+    def inputs_of(self, content: Any) -> list[Any]:
+        """The one result."""
+        return [self._function.get_result(content)]
+
+    def put(self, at: bytes, content: Any) -> None:
+        """Keeps the accumulator."""
+        self._values.put(at, content)
+
     def take(self, at: bytes) -> list[Any] | None:
         """The one result; the accumulator is not kept."""
         self._place.current_key = at
@@ -349,6 +397,19 @@ class ListedContents(WindowContents):
     def begin(self, at: bytes) -> None:
         """The store has nothing there."""
         self._lists.begin(at)
+
+    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+        """Adds at the end."""
+        contents.setdefault(key, []).append(self._lists.kept(value))
+
+    def inputs_of(self, content: Any) -> list[Any]:
+        """The records."""
+        return content
+
+    def put(self, at: bytes, content: Any) -> None:
+        """Keeps the records."""
+        self.begin(at)
+        self.replace(at, content)
 
     def take(self, at: bytes) -> list[Any] | None:
         """The records, which are not kept."""

@@ -16,7 +16,7 @@ from penstock.functions.timer_service import TimeDomain
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.runtime.known_windows import KnownWindow, KnownWindows
 from penstock.runtime.merging_window_set import MergingWindowSet
-from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
+from penstock.runtime.operator import MAX_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE, SendError
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.timers import TimerQueue
@@ -31,12 +31,11 @@ from penstock.runtime.window_contents import (
 from penstock.runtime.window_contexts import AssignerContext, FunctionContext, TriggerContext
 from penstock.runtime.window_stagger import StaggerState
 from penstock.runtime.window_state import NoWindowState, WindowStateBackend
-from penstock.windows.assigner import AlignedWindowAssigner, MergingWindowAssigner, require_timestamp
-from penstock.windows.definition import WindowDefinition, has_usual_trigger
+from penstock.windows.assigner import MergingWindowAssigner, require_timestamp
+from penstock.windows.definition import WindowDefinition
 from penstock.windows.trigger import TriggerResult
 
 LATE_RECORDS_DROPPED = "num_late_records_dropped"
-_MOST_BUCKETS = 1 << 14
 _BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 _STATE_WINDOWS = Types.MAP(_BYTES, _BYTES)
 
@@ -79,9 +78,6 @@ class WindowOperator(KeyedFunctionOperator):
         # Records that go to a side output which nobody reads are dropped like all others.
         self._late_tag = tag if tag is not None and tag.tag_id in self._side_output_codecs else None
         self._make_contexts(context)
-        self._buckets: dict[int, list[tuple[KnownWindow, bool]]] = {}
-        """The windows of a bucket, and whether the store has nothing in them."""
-        self._adding = self._adding_for_assigner()
 
     def _make_contents(self, context: OperatorContext) -> WindowContents:
         place = context.store, context.uid, context.max_parallelism
@@ -108,20 +104,13 @@ class WindowOperator(KeyedFunctionOperator):
         self._call_clear = clear_call(function, function_context)
         self._open_windows = WindowsOfKeys(context, "window: merging-window-set", _STATE_WINDOWS)
 
-    def _adding_for_assigner(self) -> Callable[[Batch, Iterator[Any]], Steps]:
-        if self._merging_assigner is not None:
-            return self._add_merging
-        if isinstance(self._assigner, AlignedWindowAssigner) and has_usual_trigger(self._definition):
-            return self._add_aligned
-        return self._add_to_any
-
     # --- the life of an operator
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Puts every record into its windows."""
         self._keys_of(batch)
         records = iter(batch.values)
-        self._work(self._adding(batch, records), lambda error: self._record_failure(error, batch, records))
+        self._work(self._add_all(batch, records), lambda error: self._record_failure(error, batch, records))
 
     def advance_processing_time(self, now: int) -> None:
         """Fires the processing-time timers before now: a window ends when the clock shows its end.
@@ -140,7 +129,6 @@ class WindowOperator(KeyedFunctionOperator):
         super().end_epoch()
         for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
             self._flush(state)  # pyright: ignore[reportArgumentType]
-        self._buckets.clear()
         self._stagger.save()
 
     def clean_up_before_snapshot(self) -> None:
@@ -152,7 +140,6 @@ class WindowOperator(KeyedFunctionOperator):
     def drop_caches(self) -> None:
         """Forgets everything that was read from the store."""
         self.forget_key()
-        self._buckets.clear()
         self._stagger.load()
 
     def forget_key(self) -> None:
@@ -178,8 +165,11 @@ class WindowOperator(KeyedFunctionOperator):
 
     # --- records
 
-    def _add_to_any(self, batch: Batch, records: Iterator[Any]) -> Steps:
+    def _add_all(self, batch: Batch, records: Iterator[Any]) -> Steps:
         """Asks the assigner about every record."""
+        if self._merging_assigner is not None:
+            yield from self._add_merging(batch, records)
+            return
         for key, timestamp, value in zip(batch.keys or (), timestamps_of(batch), records, strict=True):
             self._state.current_key = self._pane.key = key
             windows = [self._windows.of(window) for window in self._assigned(value, timestamp)]
@@ -190,57 +180,6 @@ class WindowOperator(KeyedFunctionOperator):
                 self._skip(value, timestamp, bool(windows))
             if len(self._values) >= BATCH_SIZE:
                 yield
-
-    def _add_aligned(self, batch: Batch, records: Iterator[Any]) -> Steps:
-        """The usual windows with the usual trigger: a timer is set with the first record of a key in a window.
-
-        While a window has contents, and its time has not come, its timers are set: the trigger need not be asked.
-        """
-        assigner, event_time = self._assigner, self._is_event_time
-        assert isinstance(assigner, AlignedWindowAssigner)
-        queue = self._timers.event_time if event_time else self._timers.processing_time
-        watermark = self.current_watermark if event_time else MIN_WATERMARK
-        width, offset = assigner.bucket_width, assigner.bucket_offset(self._assigner_context)
-        buckets, begin, add, register = self._buckets, self._contents.begin, self._contents.add, queue.register
-        now = self._context.processing_time
-        times = timestamps_of(batch) if event_time else repeat(now, len(batch))
-        for key, time, value in zip(batch.keys or (), times, records, strict=True):
-            if time is None:
-                require_timestamp(time, assigner)
-                continue
-            bucket = time - (time - offset) % width
-            windows = buckets.get(bucket) or self._learn_bucket(bucket, queue)
-            is_added = False
-            for known, is_fresh in windows:
-                if known.max_timestamp > watermark:
-                    is_added = True
-                    at = key + known.suffix
-                    if is_fresh:
-                        begin(at)
-                    if add(at, value):
-                        register(known.max_timestamp, key, known.namespace)
-                        if known.cleanup_time not in (known.max_timestamp, MAX_TIMESTAMP):
-                            register(known.cleanup_time, key, known.namespace)
-                elif known.cleanup_time > watermark:
-                    is_added = True
-                    self._state.current_key = self._pane.key = key
-                    self._add(value, time, known, key + known.suffix)
-            if not is_added:
-                self._skip(value, time, bool(windows))
-            if len(self._values) >= BATCH_SIZE:
-                yield
-        return
-        yield
-
-    def _learn_bucket(self, bucket: int, queue: TimerQueue) -> list[tuple[KnownWindow, bool]]:
-        assert isinstance(self._assigner, AlignedWindowAssigner)
-        if len(self._buckets) >= _MOST_BUCKETS:
-            self._buckets.clear()
-        windows = self._assigner.windows_at(bucket, self._assigner_context)
-        known = [self._windows.of(window) for window in windows]
-        # What is in an open window has a timer for its end.
-        learnt = self._buckets[bucket] = [(each, not queue.has_stored(each.max_timestamp)) for each in known]
-        return learnt
 
     def _add_merging(self, batch: Batch, records: Iterator[Any]) -> Steps:
         """Windows that merge: adding a record may make one window of several."""
@@ -350,28 +289,7 @@ class WindowOperator(KeyedFunctionOperator):
 
     def _fire(self, queue: TimerQueue, until: int, domain: TimeDomain) -> None:
         self._timer_context.firing_domain = domain
-        event_time = domain is TimeDomain.EVENT_TIME
-        # Bound methods are equal, not the same.
-        closes = self._adding == self._add_aligned and event_time is self._is_event_time and not self._lateness
-        steps = self._firing_and_closing(queue, until) if closes else self._firing(queue, until, event_time)
-        self._work(steps, self._timer_failure)
-
-    def _firing_and_closing(self, queue: TimerQueue, until: int) -> Steps:
-        """The usual windows with the usual trigger and without lateness: a timer is the end of a window."""
-        pane, take, call, clear = self._pane, self._contents.take, self._call, self._call_clear
-        for timestamp, key, namespace in queue.due(until):
-            self._state.current_key = pane.key = key
-            self._timer_context.record_timestamp = timestamp
-            known = pane.known = self._windows.at(namespace)
-            at = key + known.suffix
-            inputs = take(at)
-            if inputs is not None:
-                self._emit(call(inputs))
-            if clear is not None:
-                clear()
-                self._window_state.close(at)
-            if len(self._values) >= BATCH_SIZE:
-                yield
+        self._work(self._firing(queue, until, domain is TimeDomain.EVENT_TIME), self._timer_failure)
 
     def _firing(self, queue: TimerQueue, until: int, event_time: bool) -> Steps:
         """Asks the trigger about every timer."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.common.batch import RecordCodec
+from penstock.runtime.aligned_window_operator import AlignedWindowOperator
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.session_window_operator import SessionWindowOperator
 from penstock.runtime.window_operator import WindowOperator
+from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition, has_usual_trigger
 from penstock.windows.session import SessionWindows
 
@@ -26,8 +28,11 @@ def record_operator(definition: WindowDefinition) -> type[WindowOperator]:
     """What runs windows one record after the other."""
     if definition.evictor is not None:
         return EvictingWindowOperator
-    if _are_plain_sessions(definition) and has_usual_trigger(definition):
-        return SessionWindowOperator
+    if has_usual_trigger(definition):
+        if isinstance(definition.assigner, AlignedWindowAssigner):
+            return AlignedWindowOperator
+        if _are_plain_sessions(definition):
+            return SessionWindowOperator
     return WindowOperator
 
 

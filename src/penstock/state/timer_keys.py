@@ -27,6 +27,11 @@ def timer_key(prefix: bytes, timestamp: int, group: int, key: bytes, namespace: 
     return prefix + TIMER_HEAD.pack(timestamp + TIMESTAMP_OFFSET, group, len(key)) + key + namespace
 
 
+def time_in(store_key: bytes) -> int:
+    """The timestamp of a timer."""
+    return TIMER_HEAD.unpack_from(store_key, PREFIX_BYTES)[0] - TIMESTAMP_OFFSET
+
+
 def timer_in(store_key: bytes) -> tuple[int, bytes, bytes]:
     """Timestamp, encoded key and namespace of a timer."""
     moved_timestamp, _, key_length = TIMER_HEAD.unpack_from(store_key, PREFIX_BYTES)

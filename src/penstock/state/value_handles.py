@@ -66,10 +66,17 @@ class SingleValueHandle(StateHandle):
         value = self._cache[key] = None if data is None else self._serializer.loads(data)
         return value
 
+    def kept(self, value: Any) -> Any:
+        """The value as the state would give it back."""
+        if type(value) is not self._expected and self._expected is not None:
+            value = self._convert(value)
+        return value
+
     def _set(self, value: Any) -> None:
         key = self._owner.current_key
         if key is None:
             key = self._required_key()
+        # The same as `kept`, without the call: this runs for every record.
         if type(value) is not self._expected and self._expected is not None:
             value = self._convert(value)
         self._cache[key] = value
