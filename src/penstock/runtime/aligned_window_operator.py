@@ -64,7 +64,7 @@ class AlignedWindowOperator(WindowOperator):
         assigner, event_time = self._aligned, self._is_event_time
         watermark = self.current_watermark if event_time else MIN_WATERMARK
         width, offset = assigner.bucket_width, assigner.bucket_offset(self._assigner_context)
-        buckets, add, fold, register = self._buckets, self._contents.add, self._contents.fold, self._queue.register
+        buckets, add, folded, register = self._buckets, self._contents.add, self._contents.folded, self._queue.register
         times = timestamps_of(batch) if event_time else repeat(self._context.processing_time, len(batch))
         for key, time, value in zip(batch.keys or (), times, records, strict=True):
             if time is None:
@@ -77,7 +77,7 @@ class AlignedWindowOperator(WindowOperator):
                 if known.max_timestamp > watermark:
                     is_added = True
                     if contents is not None:
-                        fold(contents, key, value)
+                        contents[key] = folded(contents.get(key), value)
                     elif add(key + known.suffix, value):
                         register(known.max_timestamp, key, known.namespace)
                         if known.cleanup_time not in (known.max_timestamp, MAX_TIMESTAMP):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from itertools import repeat
+from heapq import heappop, heappush
+from itertools import count, repeat
+from operator import attrgetter
 from struct import Struct
 from typing import Any
 
@@ -23,14 +25,26 @@ from penstock.windows.session import SessionWindows
 from penstock.windows.window import TimeWindow
 
 _TWO_LONGS = Struct(">qq")
+_START = attrgetter("start")
 
 _SESSIONS = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
+"""Start, end and name of each session of a key."""
 
-Session = tuple[int, int, bytes]
-"""Start, end, and the name that its contents and timers have: the window that it began as, as a suffix of keys.
 
-Those of a key are kept in the order of their times.
-"""
+class Session:
+    """A session of one key."""
+
+    __slots__ = ("content", "end", "is_over", "name", "start")
+
+    def __init__(self, start: int, end: int, name: bytes | None, content: Any = None) -> None:
+        self.start = start
+        self.end = end
+        self.name = name
+        """What its contents and timers have in the state: a suffix of keys. None while they are not there."""
+        self.content = content
+        """What it has, while that is not in the state."""
+        self.is_over = False
+        """It has fired, or is a part of another one."""
 
 
 class SessionWindowOperator(WindowOperator):
@@ -38,6 +52,9 @@ class SessionWindowOperator(WindowOperator):
 
     A session has a timer at its end, or before: one that comes too early is set again at the end. The timer that
     comes at the end fires the session; where there is a lateness, another one then removes it.
+
+    A session that begins in an epoch needs neither state nor a timer in the store before the epoch ends; most sessions
+    of a job that catches up are over by then.
     """
 
     def open(self, context: OperatorContext) -> None:
@@ -48,110 +65,213 @@ class SessionWindowOperator(WindowOperator):
         self._open_windows = WindowsOfKeys(context, "window: sessions", _SESSIONS)
         self._queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
         self._purges = isinstance(self._trigger, PurgingTrigger)
+        # In batch execution there is one key at a time, and its sessions are over when it is.
+        self._keeps_sessions = self._is_event_time and not self._lateness and not context.batch
+        self._sessions: dict[bytes, list[Session]] = {}
+        """The sessions of keys that were seen in this epoch, in the order of their times."""
+        self._changed: set[bytes] = set()
+        self._ends: list[tuple[int, bytes, int, Session]] = []
+        """A heap of times at which to look at sessions; the number keeps sessions from being compared."""
+        self._numbers = count()
+
+    def end_epoch(self) -> None:
+        """Writes state and timers to the store."""
+        for _, key, _, session in self._ends:
+            if not session.is_over and session.name is not None:
+                self._queue.register(session.end - 1, key, session.name)
+        for key in self._changed:
+            sessions = self._sessions[key]
+            for session in sessions:
+                self._store(key, session)
+            self._open_windows.put(key, [(each.start, each.end, each.name) for each in sessions])
+        self._forget_sessions()
+        super().end_epoch()
+
+    def forget_key(self) -> None:
+        """Forgets the sessions of the current key."""
+        super().forget_key()
+        self._forget_sessions()
+
+    def _forget_sessions(self) -> None:
+        self._sessions.clear()
+        self._changed.clear()
+        self._ends.clear()
 
     def _add_all(self, batch: Batch, records: Iterator[Any]) -> Steps:
         event_time, lateness, gap_of = self._is_event_time, self._lateness, self._gap_of
         watermark = self.current_watermark if event_time else MIN_WATERMARK
         times = timestamps_of(batch) if event_time else repeat(self._context.processing_time, len(batch))
-        get, put, add = self._open_windows.get, self._open_windows.put, self._contents.add
+        known, folded = self._sessions, self._contents.folded
         for key, time, value in zip(batch.keys or (), times, records, strict=True):
             if time is None:
                 require_timestamp(time, self._assigner)
                 continue
             end = time + gap_of(value)
-            sessions: list[Session] = get(key) or []
+            sessions = known.get(key)
+            if sessions is None:
+                sessions = self._sessions_of(key)
             # Sessions do not touch each other: those that the record touches are neighbours, and mostly the last one.
             after = len(sessions)
-            if after and sessions[-1][0] > end:
-                after = bisect_left(sessions, (end + 1,))
+            if after and sessions[-1].start > end:
+                after = bisect_right(sessions, end, key=_START)
             first = after
-            while first and sessions[first - 1][1] >= time:
+            while first and sessions[first - 1].end >= time:
                 first -= 1
             if first == after:
                 if end - 1 + lateness <= watermark:
                     self._skip(value, time, had_windows=True)
                     continue
-                session = self._begin(key, time, end, is_over=end - 1 <= watermark)
+                session = self._begin(key, time, end, is_past=end - 1 <= watermark)
                 sessions.insert(after, session)
-                put(key, sessions)
             else:
                 session = sessions[first]
-                if after - first > 1 or session[0] > time or session[1] < end:
-                    session = self._merged(key, time, end, sessions[first:after], watermark)
-                    sessions[first:after] = [session]
-                    put(key, sessions)
-            add(key + session[2], value)
-            if session[1] - 1 <= watermark:
-                self._fire_session(key, session)
+                if after - first > 1 or session.start > time or session.end < end:
+                    self._extend(key, time, end, sessions[first:after], watermark)
+                    del sessions[first + 1 : after]
+            if session.name is None:
+                session.content = folded(session.content, value)
+            else:
+                self._add_to_stored(key + session.name, key, session, value)
             if len(self._values) >= BATCH_SIZE:
                 yield
 
-    def _begin(self, key: bytes, start: int, end: int, *, is_over: bool) -> Session:
-        name = namespace_suffix(_TWO_LONGS.pack(start, end))
-        # A session that has contents under this name is there from `start` to `end`, and would have been touched.
-        self._contents.begin(key + name)
-        self._queue.register(self._cleanup_time(end) if is_over else end - 1, key, name)
-        return start, end, name
+    def _add_to_stored(self, at: bytes, key: bytes, session: Session, value: Any) -> None:
+        self._contents.add(at, value)
+        if self._is_event_time and session.end - 1 <= self.current_watermark:
+            self._fire_session(key, session)
 
-    def _merged(self, key: bytes, time: int, end: int, touched: list[Session], watermark: int) -> Session:
+    def _sessions_of(self, key: bytes) -> list[Session]:
+        sessions = self._sessions.get(key)
+        if sessions is None:
+            stored = self._open_windows.get(key) or ()
+            sessions = self._sessions[key] = sorted([Session(*each) for each in stored], key=_START)
+        return sessions
+
+    def _begin(self, key: bytes, start: int, end: int, *, is_past: bool) -> Session:
+        self._changed.add(key)
+        session = Session(start, end, None)
+        if self._keeps_sessions:
+            self._look_at(end - 1, key, session)
+        else:
+            self._name(key, session)
+            self._set_timer(key, session, is_past=is_past)
+        return session
+
+    def _look_at(self, time: int, key: bytes, session: Session) -> None:
+        heappush(self._ends, (time, key, next(self._numbers), session))
+
+    def _name(self, key: bytes, session: Session) -> bytes:
+        name = session.name = namespace_suffix(_TWO_LONGS.pack(session.start, session.end))
+        # A session that has contents under this name would be there from `start` to `end`, too.
+        self._contents.begin(key + name)
+        return name
+
+    def _set_timer(self, key: bytes, session: Session, *, is_past: bool) -> None:
+        assert session.name is not None
+        time = self._cleanup_time(session.end) if is_past else session.end - 1
+        self._queue.register(time, key, session.name)
+
+    def _store(self, key: bytes, session: Session) -> bytes:
+        """Moves what a session has to the state; returns where it is."""
+        if session.name is None:
+            self._contents.put(key + self._name(key, session), session.content)
+            session.content = None
+            self._set_timer(key, session, is_past=False)
+        assert session.name is not None
+        return key + session.name
+
+    def _extend(self, key: bytes, time: int, end: int, touched: list[Session], watermark: int) -> None:
         """One session of neighbours and a record; the first one goes on, and takes what the others have."""
-        first = touched[0]
-        last_end = max(end, touched[-1][1])
-        if first[1] - 1 <= watermark:
-            # Its own end is past: no timer waits for the new one.
-            is_over = last_end - 1 <= watermark
-            self._queue.register(self._cleanup_time(last_end) if is_over else last_end - 1, key, first[2])
+        self._changed.add(key)
+        session = touched[0]
         if len(touched) > 1:
-            places = [key + each[2] for each in touched]
+            places = [self._store(key, each) for each in touched]
             self._contents.merge(places[0], places[1:])
-        return min(time, first[0]), last_end, first[2]
+            for each in touched[1:]:
+                each.is_over = True
+        was_past = session.end - 1 <= watermark
+        session.start, session.end = min(time, session.start), max(end, touched[-1].end)
+        if was_past:
+            # Its own end is past: no timer waits for the new one.
+            self._set_timer(key, session, is_past=session.end - 1 <= watermark)
 
     def _firing(self, queue: TimerQueue, until: int, event_time: bool) -> Steps:
         if event_time is not self._is_event_time:
             return
+        firing = self._firing_in_order if self._keeps_sessions else self._firing_late
+        yield from firing(queue, until)
+
+    def _firing_in_order(self, queue: TimerQueue, until: int) -> Steps:
+        """Without lateness: what fires is over."""
+        for timestamp, key, name in queue.due(until):
+            session = self._named(key, name)
+            if session is not None:
+                self._look_at(timestamp, key, session)
+        ends = self._ends
+        while ends and ends[0][0] <= until:
+            timestamp, key, _, session = heappop(ends)
+            if session.is_over:
+                continue
+            if session.end - 1 > timestamp:
+                self._look_at(session.end - 1, key, session)
+                continue
+            self._end_session(key, session, fires=True)
+            if len(self._values) >= BATCH_SIZE:
+                yield
+
+    def _firing_late(self, queue: TimerQueue, until: int) -> Steps:
         lateness = self._lateness
         for timestamp, key, name in queue.due(until):
-            self._timer_context.record_timestamp = timestamp
-            sessions: list[Session] = self._open_windows.get(key) or []
-            place = next((place for place, each in enumerate(sessions) if each[2] == name), None)
-            if place is None:
-                continue  # it is a part of another one
-            session = sessions[place]
-            last = session[1] - 1
+            session = self._named(key, name)
+            if session is None:
+                continue
+            last = session.end - 1
             if last > timestamp:
                 queue.register(last, key, name)
                 continue
+            self._timer_context.record_timestamp = timestamp
             if last == timestamp and lateness:
                 self._fire_session(key, session)
-                queue.register(self._cleanup_time(session[1]), key, name)
-            if timestamp == self._cleanup_time(session[1]):
+                queue.register(self._cleanup_time(session.end), key, name)
+            if timestamp == self._cleanup_time(session.end):
                 self._end_session(key, session, fires=not lateness)
-                del sessions[place]
-                self._open_windows.put(key, sessions)
             if len(self._values) >= BATCH_SIZE:
                 yield
+
+    def _named(self, key: bytes, name: bytes) -> Session | None:
+        """The session of a timer; None when it is a part of another one."""
+        return next((each for each in self._sessions_of(key) if each.name == name), None)
 
     def _cleanup_time(self, end: int) -> int:
         return min(end - 1 + self._lateness, MAX_WATERMARK)
 
     def _fire_session(self, key: bytes, session: Session) -> None:
+        assert session.name is not None
         self._set_pane(key, session)
-        at = key + session[2]
+        at = key + session.name
         self._evaluate(at)
         if self._purges:
             self._contents.remove(at)
 
     def _end_session(self, key: bytes, session: Session, *, fires: bool) -> None:
         self._set_pane(key, session)
-        at = key + session[2]
-        if not fires:
-            self._contents.remove(at)
-        elif (inputs := self._contents.take(at)) is not None:
+        self._timer_context.record_timestamp = session.end - 1
+        inputs: list[Any] | None = None
+        if session.name is None:
+            inputs = self._contents.inputs_of(session.content)
+        elif fires:
+            inputs = self._contents.take(key + session.name)
+        else:
+            self._contents.remove(key + session.name)
+        if inputs is not None:
             self._emit(self._call(inputs))
         if self._call_clear is not None:
             self._call_clear()
+        session.is_over = True
+        self._sessions[key].remove(session)
+        self._changed.add(key)
 
     def _set_pane(self, key: bytes, session: Session) -> None:
         self._state.current_key = self._pane.key = key
-        window = TimeWindow(session[0], session[1])
-        self._pane.known = KnownWindow(window, _TWO_LONGS.pack(session[0], session[1]), self._lateness)
+        window = TimeWindow(session.start, session.end)
+        self._pane.known = KnownWindow(window, _TWO_LONGS.pack(session.start, session.end), self._lateness)

@@ -192,12 +192,12 @@ class WindowContents(ABC):
         """The store has nothing there: it need not be asked."""
 
     @abstractmethod
-    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
-        """Adds a record to what a window has by key, which is kept outside of the state."""
+    def folded(self, content: Any, value: Any) -> Any:
+        """What a window has, kept outside of the state, with a record added; None stands for nothing yet."""
 
     @abstractmethod
-    def inputs_of(self, content: Any) -> list[Any]:
-        """What the window function gets of something that was kept outside."""
+    def inputs_of(self, content: Any) -> list[Any] | None:
+        """What the window function gets of something that was kept outside; None when that is nothing."""
 
     @abstractmethod
     def put(self, at: bytes, content: Any) -> None:
@@ -256,14 +256,13 @@ class ReducedContents(WindowContents):
         """The store has nothing there."""
         self._values.begin(at)
 
-    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+    def folded(self, content: Any, value: Any) -> Any:
         """Reduces."""
-        before = contents.get(key)
-        contents[key] = self._values.kept(self._first(value) if before is None else self._reduce(before, value))
+        return self._values.kept(self._first(value) if content is None else self._reduce(content, value))
 
-    def inputs_of(self, content: Any) -> list[Any]:
+    def inputs_of(self, content: Any) -> list[Any] | None:
         """The one value."""
-        return [content]
+        return None if content is None else [content]
 
     def put(self, at: bytes, content: Any) -> None:
         """Keeps the value."""
@@ -326,16 +325,14 @@ class AggregatedContents(WindowContents):
         """The store has nothing there."""
         self._values.begin(at)
 
-    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+    def folded(self, content: Any, value: Any) -> Any:
         """Adds to the accumulator."""
-        accumulator = contents.get(key)
-        if accumulator is None:
-            accumulator = self._function.create_accumulator()
-        contents[key] = self._values.kept(self._function.add(value, accumulator))
+        accumulator = self._function.create_accumulator() if content is None else content
+        return self._values.kept(self._function.add(value, accumulator))
 
-    def inputs_of(self, content: Any) -> list[Any]:
+    def inputs_of(self, content: Any) -> list[Any] | None:
         """The one result."""
-        return [self._function.get_result(content)]
+        return None if content is None else [self._function.get_result(content)]
 
     def put(self, at: bytes, content: Any) -> None:
         """Keeps the accumulator."""
@@ -398,11 +395,13 @@ class ListedContents(WindowContents):
         """The store has nothing there."""
         self._lists.begin(at)
 
-    def fold(self, contents: dict[bytes, Any], key: bytes, value: Any) -> None:
+    def folded(self, content: Any, value: Any) -> Any:
         """Adds at the end."""
-        contents.setdefault(key, []).append(self._lists.kept(value))
+        elements = [] if content is None else content
+        elements.append(self._lists.kept(value))
+        return elements
 
-    def inputs_of(self, content: Any) -> list[Any]:
+    def inputs_of(self, content: Any) -> list[Any] | None:
         """The records."""
         return content
 

@@ -113,9 +113,7 @@ class _FieldOptions:
         text = self._given.get(option)
         if text is None:
             if usual is None:
-                raise ConfigurationError(
-                    f"the table {self._place}: a sequence needs {option}"
-                )
+                raise ConfigurationError(f"the table {self._place}: a sequence needs {option}")
             return usual
         return _integer(self._place, option, text)
 
