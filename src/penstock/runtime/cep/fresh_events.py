@@ -20,12 +20,14 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Masks = np.ndarray[Any, Any]
 _FEW = 1_000
 """It is not worth a thought whether so many events are looked at again and again."""
+_COST_OF_A_SINGLE_VALUE = 20
+"""To make one event a value takes as long as to make so many of a batch at once, about."""
 
 
 class _Segment:
     """Events of one batch that wait."""
 
-    __slots__ = ("batch", "codes", "has_values", "masks", "rows", "times")
+    __slots__ = ("_single_values", "batch", "codes", "has_values", "masks", "rows", "times")
 
     def __init__(
         self, batch: Batch, codes: Numbers, times: Numbers, masks: Sequence[Masks], rows: Numbers, has_values: bool
@@ -37,6 +39,7 @@ class _Segment:
         self.rows = rows
         """Where they are in the batch."""
         self.has_values = has_values
+        self._single_values = 0
 
     def part(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> _Segment:
         masks = [mask[chosen] for mask in self.masks]
@@ -45,6 +48,9 @@ class _Segment:
     def value(self, row: int) -> Any:
         if self.has_values:
             return self.batch.values[row]
+        self._single_values += 1
+        if self._single_values * _COST_OF_A_SINGLE_VALUE > len(self.batch):
+            self.has_values = True
         return self.batch.codec.to_values([column.slice(row, 1) for column in self.batch.columns])[0]
 
     def values(self) -> list[Any]:
