@@ -31,7 +31,8 @@ from penstock.expressions.operation import FunctionOperation, InfixOperation, Op
 from penstock.expressions.type_rules import BOOLEAN, common_type, is_boolean, shown
 
 
-def _in_common_type(text: str, operands: Sequence[BoundExpression]) -> list[BoundExpression]:
+def in_common_type(text: str, operands: Sequence[BoundExpression]) -> list[BoundExpression]:
+    """The operands in a type that holds the values of all."""
     try:
         target = common_type(operand.type for operand in operands)
     except ValueError:
@@ -59,7 +60,7 @@ class CaseWhen(Operation):
         *branches, otherwise = operands
         conditions, values = branches[::2], branches[1::2]
         require(text, conditions, is_boolean, "conditions that are true or false")
-        return BoundCase(text, conditions, _in_common_type(text, (*values, otherwise)))
+        return BoundCase(text, conditions, in_common_type(text, (*values, otherwise)))
 
 
 class BoundCase(BoundExpression):
@@ -105,7 +106,7 @@ class Coalesce(FunctionOperation):
         return "coalesce"
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
-        return BoundCoalesce(text, _in_common_type(text, operands))
+        return BoundCoalesce(text, in_common_type(text, operands))
 
 
 class BoundCoalesce(BoundExpression):
@@ -198,7 +199,7 @@ class Extreme(FunctionOperation):
         return self.name
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
-        first, *others = _in_common_type(text, operands)
+        first, *others = in_common_type(text, operands)
         _, compare = comparable(text, "<" if self.name == "least" else ">", (first, first))
         extreme: BoundExpression = first
         for other in others:

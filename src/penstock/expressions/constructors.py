@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.expressions.argument_checks import check_field, refused
+from penstock.expressions.argument_checks import check_field, check_text, refused
+from penstock.expressions.collection_functions import Explode, MakeArray
 from penstock.expressions.conditional import CaseWhen, Coalesce, Extreme
 from penstock.expressions.construction import MakeRow
 from penstock.expressions.expression import Expression, as_expression
 from penstock.expressions.operation import Operation
 from penstock.expressions.references import FieldReference, RecordReference, literal
-from penstock.expressions.text_functions import Concat
+from penstock.expressions.text_functions import Concat, ConcatWithSeparator
 
 
 def col(name: str | int) -> Expression:
@@ -97,6 +98,37 @@ def concat(*texts: Any) -> Expression:
     concat(col("first"), " ", col("last"))
     """
     return _function(Concat(), texts)
+
+
+def concat_ws(separator: str, *texts: Any) -> Expression:
+    """Texts with a separator between them; those that are None are left out.
+
+    >>> concat_ws(", ", col("city"), col("country"))
+    concat_ws(", ", col("city"), col("country"))
+    """
+    return _function(ConcatWithSeparator(check_text("concat_ws", separator)), texts)
+
+
+def array(*values: Any) -> Expression:
+    """A list of values, which are brought into a common type.
+
+    >>> array(col("low"), col("high"))
+    array(col("low"), col("high"))
+    """
+    return _function(MakeArray(), values)
+
+
+def explode(value: Expression) -> Expression:
+    """The elements of a list, a record for each; for `flat_map`, alone or as one field of a `row(...)` or a tuple.
+
+    None and an empty list make no record.
+
+    >>> row(user=col("user"), item=explode(col("items")))
+    row(user=col("user"), item=explode(col("items")))
+    """
+    if not isinstance(value, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise refused(f"explode takes an expression that is a list, got {value!r}")
+    return Expression(Explode(), (value,))
 
 
 def _function(operation: Operation, values: tuple[Any, ...]) -> Expression:

@@ -5,29 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from penstock.common.column_computation import ColumnComputation
 from penstock.common.typeinfo import TypeInformation
-from penstock.expressions.argument_checks import (
-    check_field,
-    check_integer,
-    check_pattern,
-    check_text,
-    check_type,
-    check_values,
-    refused,
-)
+from penstock.expressions.argument_checks import check_field, check_text, check_type, check_values, refused
 from penstock.expressions.arithmetic import Arithmetic, Sign
 from penstock.expressions.casting import Cast
+from penstock.expressions.collection_methods import CollectionMethods
 from penstock.expressions.comparison import Comparison, IsIn, IsNan, IsNull
-from penstock.expressions.conditional import Junction, Not
+from penstock.expressions.conditional import CaseWhen, Coalesce, Junction, Not
 from penstock.expressions.construction import Alias, MakeTuple, Member
-from penstock.expressions.number_functions import AbsoluteValue, IntegerFunction, RealFunction, Round
+from penstock.expressions.number_methods import NumberMethods
 from penstock.expressions.operation import Operation
 from penstock.expressions.references import FieldReference, literal
-from penstock.expressions.text_functions import TextMethod
+from penstock.expressions.text_methods import TextMethods
+from penstock.expressions.time_functions import Shift
+from penstock.expressions.time_methods import TimeMethods, as_timedelta
 
 
-class Expression(ColumnComputation):
+class Expression(NumberMethods, TextMethods, TimeMethods, CollectionMethods):
     """A value that is computed from a record: `col("price") * 0.9`, `col("name").upper()`.
 
     Operators and methods make new expressions; nothing is computed before the job runs, and then for many records at
@@ -77,13 +71,16 @@ class Expression(ColumnComputation):
     # --- arithmetic
 
     def __add__(self, other: Any) -> Expression:
-        return _binary(Arithmetic("+"), self, other)
+        duration = as_timedelta(other)
+        return _binary(Arithmetic("+"), self, other) if duration is None else self._made(Shift("+", duration))
 
     def __radd__(self, other: Any) -> Expression:
-        return _binary(Arithmetic("+"), other, self)
+        duration = as_timedelta(other)
+        return _binary(Arithmetic("+"), other, self) if duration is None else self._made(Shift("+", duration))
 
     def __sub__(self, other: Any) -> Expression:
-        return _binary(Arithmetic("-"), self, other)
+        duration = as_timedelta(other)
+        return _binary(Arithmetic("-"), self, other) if duration is None else self._made(Shift("-", duration))
 
     def __rsub__(self, other: Any) -> Expression:
         return _binary(Arithmetic("-"), other, self)
@@ -233,109 +230,21 @@ class Expression(ColumnComputation):
         """A field of a value that has fields: a row, a tuple or a dataclass inside the record."""
         return Expression(Member(check_field(field)), (self,))
 
-    # --- numbers
+    def if_null(self, value: Any) -> Expression:
+        """The value, or another one where it is None: `coalesce(x, value)`."""
+        return self._made(Coalesce(), value)
 
-    def abs(self) -> Expression:
-        """`abs(x)`."""
-        return Expression(AbsoluteValue(), (self,))
-
-    def round(self, digits: int | None = None) -> Expression:
-        """`round(x)`, an integer; `round(x, digits)`, a number like `x`. Of two that are as near, the even one."""
-        if digits is not None:
-            check_integer("round", "a number of digits", digits)
-        return Expression(Round(digits), (self,))
-
-    def floor(self) -> Expression:
-        """`math.floor(x)`: the greatest integer that is not above."""
-        return Expression(IntegerFunction("floor"), (self,))
-
-    def ceil(self) -> Expression:
-        """`math.ceil(x)`: the least integer that is not below."""
-        return Expression(IntegerFunction("ceil"), (self,))
-
-    def sqrt(self) -> Expression:
-        """`math.sqrt(x)`."""
-        return Expression(RealFunction("sqrt"), (self,))
-
-    def exp(self) -> Expression:
-        """`math.exp(x)`."""
-        return Expression(RealFunction("exp"), (self,))
-
-    def log(self) -> Expression:
-        """`math.log(x)`, the natural logarithm."""
-        return Expression(RealFunction("log"), (self,))
-
-    # --- texts
-
-    def upper(self) -> Expression:
-        """The text in capitals, as `str.upper`."""
-        return Expression(TextMethod("upper"), (self,))
-
-    def lower(self) -> Expression:
-        """The text in small letters, as `str.lower`."""
-        return Expression(TextMethod("lower"), (self,))
-
-    def length(self) -> Expression:
-        """The number of characters."""
-        return Expression(TextMethod("length"), (self,))
-
-    def contains(self, text: str) -> Expression:
-        """Whether the text contains another."""
-        return self._with_text("contains", text)
-
-    def startswith(self, prefix: str) -> Expression:
-        """Whether the text starts with another."""
-        return self._with_text("startswith", prefix)
-
-    def endswith(self, suffix: str) -> Expression:
-        """Whether the text ends with another."""
-        return self._with_text("endswith", suffix)
-
-    def substring(self, start: int, length: int | None = None) -> Expression:
-        """A part of the text: `text[start:][:length]`. The first character is 0; -1 is the last.
+    def null_if(self, value: Any) -> Expression:
+        """The value, or None where it equals another one.
 
         >>> from penstock.expressions import col
-        >>> col("iban").substring(0, 2)
-        col("iban").substring(0, 2)
+        >>> col("note").null_if("")
+        when(col("note") == "", None).otherwise(col("note"))
         """
-        check_integer("substring", "a place to start at", start)
-        if length is not None:
-            check_integer("substring", "a length from 0", length, least=0)
-        return Expression(TextMethod("substring", (start, length)), (self,))
+        return Expression(CaseWhen(), (self == value, Expression(literal(None)), self))
 
-    def trim(self, characters: str | None = None) -> Expression:
-        """The text without whitespace, or without the given characters, at both ends."""
-        return self._trimmed("trim", characters)
-
-    def ltrim(self, characters: str | None = None) -> Expression:
-        """The text without whitespace, or without the given characters, at its start."""
-        return self._trimmed("ltrim", characters)
-
-    def rtrim(self, characters: str | None = None) -> Expression:
-        """The text without whitespace, or without the given characters, at its end."""
-        return self._trimmed("rtrim", characters)
-
-    def replace(self, old: str, new: str) -> Expression:
-        """The text with every occurrence of `old` replaced."""
-        check_text("replace", old, may_be_empty=False)
-        return self._with_text("replace", old, new)
-
-    def like(self, pattern: str) -> Expression:
-        r"""Whether the whole text matches SQL's LIKE: `%` is any text, `_` any character, `\` makes them plain."""
-        return self._with_text("like", pattern)
-
-    def regexp(self, pattern: str) -> Expression:
-        """Whether a regular expression is found in the text; RE2's syntax: Python's without look-around."""
-        check_pattern("regexp", pattern)
-        return self._with_text("regexp", pattern)
-
-    def _with_text(self, method: str, *texts: str) -> Expression:
-        return Expression(TextMethod(method, tuple(check_text(method, text) for text in texts)), (self,))
-
-    def _trimmed(self, method: str, characters: str | None) -> Expression:
-        if characters is not None:
-            check_text(method, characters, may_be_empty=False)
-        return Expression(TextMethod(method, (characters,)), (self,))
+    def _made(self, operation: Operation, *others: Any) -> Expression:
+        return Expression(operation, (self, *map(as_expression, others)))
 
 
 def as_expression(value: Any) -> Expression:

@@ -136,6 +136,37 @@ def logarithm(value: Value) -> pa.Array:
     return pc.ln_checked(value)
 
 
+_MOST_SHIFT = 62
+"""The greatest power of two that is an integer of 64 bits."""
+
+
+def shifted_left(value: Value, bits: Value) -> pa.Array:
+    """`<<`."""
+    _require_no_negative_shift(value, bits)
+    power = pc.shift_left(pa.scalar(1, pa.int64()), pc.min_element_wise(bits, _MOST_SHIFT, skip_nulls=False))
+    result = pc.multiply_checked(value, power)
+    return python_where(pc.and_(pc.is_valid(value), pc.greater(bits, _MOST_SHIFT)), result, _far_left, value, bits)
+
+
+def _far_left(value: int, bits: int) -> int:
+    if value and (value != -1 or bits > _MOST_SHIFT + 1):
+        raise OverflowError("the result does not fit into 64 bits")
+    return value << bits if value else 0
+
+
+def shifted_right(value: Value, bits: Value) -> pa.Array:
+    """`>>`, which keeps the sign."""
+    _require_no_negative_shift(value, bits)
+    # The kernel leaves a number as it is where all its bits are to go; the sign is left after one more.
+    most = pc.shift_right(value, pc.min_element_wise(bits, _MOST_SHIFT, skip_nulls=False))
+    return pc.shift_right(most, pc.cast(pc.greater(bits, _MOST_SHIFT), pa.int64()))
+
+
+def _require_no_negative_shift(value: Value, bits: Value) -> None:
+    if pc.any(pc.and_(pc.is_valid(value), pc.less(bits, 0))).as_py():
+        raise ValueError("negative shift count")
+
+
 def whole(value: Value) -> pa.Array:
     """Whole doubles as integers."""
     if pc.any(pc.invert(pc.is_finite(value))).as_py():

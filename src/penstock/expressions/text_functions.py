@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.common.kernels import pc
-from penstock.common.typeinfo import TypeInformation
-from penstock.expressions import text_kernels
+from penstock.common.typeinfo import TypeInformation, Types
+from penstock.expressions import regular_expressions, text_kernels
 from penstock.expressions.bound import BoundExpression, BoundKernel, converted
-from penstock.expressions.operation import FunctionOperation, MethodOperation, require
-from penstock.expressions.type_rules import BOOLEAN, LONG, STRING, is_text
+from penstock.expressions.operation import FunctionOperation, MethodOperation, Operation, quoted, require
+from penstock.expressions.type_rules import BOOLEAN, DOUBLE, LONG, STRING, is_bytes, is_integer, is_number, is_text
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,14 @@ _METHODS: dict[str, tuple[TypeInformation, Callable[..., pa.Array]]] = {
     "replace": (STRING, pc.replace_substring),
     "like": (BOOLEAN, pc.match_like),
     "regexp": (BOOLEAN, pc.match_substring_regex),
+    "regexp_extract": (STRING, regular_expressions.extracted),
+    "regexp_replace": (STRING, regular_expressions.replaced_by_pattern),
+    "reverse": (STRING, pc.utf8_reverse),
+    "find": (LONG, text_kernels.found_at),
+    "lpad": (STRING, lambda value, width, fill: pc.utf8_lpad(value, max(width, 0), fill)),
+    "rpad": (STRING, lambda value, width, fill: pc.utf8_rpad(value, max(width, 0), fill)),
+    "repeat": (STRING, pc.binary_repeat),
+    "split": (Types.LIST(STRING), pc.split_pattern),
 }
 
 
@@ -70,3 +78,57 @@ class Concat(FunctionOperation):
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
         require(text, operands, is_text, "texts; `.cast(str)` makes one of any value")
         return BoundKernel(text, STRING, [converted(operand, STRING) for operand in operands], text_kernels.joined)
+
+
+@dataclass(frozen=True)
+class ConcatWithSeparator(Operation):
+    """Texts with a separator between them; those that are missing are left out."""
+
+    encloses_operands = False
+
+    separator: str
+
+    def render(self, operands: Sequence[str]) -> str:
+        return f"concat_ws({', '.join([quoted(self.separator), *operands])})"
+
+    def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
+        require(text, operands, is_text, "texts; `.cast(str)` makes one of any value")
+        separator = self.separator
+        return BoundKernel(text, STRING, operands, lambda *texts: text_kernels.joined_with(separator, *texts))
+
+
+@dataclass(frozen=True)
+class FormatNumber(MethodOperation):
+    """A number for people: `1,234.50`."""
+
+    digits: int
+
+    @property
+    def method(self) -> str:
+        return "format_number"
+
+    @property
+    def arguments(self) -> Sequence[object]:
+        return (self.digits,)
+
+    def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
+        require(text, operands, is_number, "a number")
+        computed = converted(operands[0], LONG if is_integer(operands[0].type) else DOUBLE)
+        digits = self.digits
+        return BoundKernel(text, STRING, (computed,), lambda value: text_kernels.formatted(value, digits))
+
+
+@dataclass(frozen=True)
+class Digest(MethodOperation):
+    """`md5` and `sha256` of texts and bytes."""
+
+    algorithm: str
+
+    @property
+    def method(self) -> str:
+        return self.algorithm
+
+    def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
+        require(text, operands, lambda given: is_text(given) or is_bytes(given), "a text or bytes")
+        algorithm = self.algorithm
+        return BoundKernel(text, STRING, operands, lambda value: text_kernels.digests(value, algorithm))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,35 @@ def substring(value: pa.Array, start: int, length: int | None) -> pa.Array:
     """`text[start:][:length]`."""
     tail = pc.utf8_slice_codeunits(value, start=start)
     return tail if length is None else pc.utf8_slice_codeunits(tail, start=0, stop=length)
+
+
+def joined_with(separator: str, *texts: Value) -> pa.Array:
+    """The texts that are there, with a separator between them."""
+    return pc.binary_join_element_wise(*texts, separator, null_handling="skip")
+
+
+def found_at(value: pa.Array, text: str) -> pa.Array:
+    """`str.find`."""
+    # The kernel counts bytes.
+    places = pc.cast(pc.find_substring(value, text), pa.int64())
+    return python_where(pc.invert(pc.string_is_ascii(value)), places, lambda each: each.find(text), value)
+
+
+def formatted(value: pa.Array, digits: int) -> pa.Array:
+    """`f"{number:,.2f}"`. Python's own: only it rounds the exact value of the double."""
+    return by_distinct(value, lambda number: f"{number:,.{digits}f}", pa.string())
+
+
+def digests(value: pa.Array, algorithm: str) -> pa.Array:
+    """Digests in hexadecimal digits."""
+    return by_distinct(value.cast(pa.binary()), lambda data: hashlib.new(algorithm, data).hexdigest(), pa.string())
+
+
+def by_distinct(value: pa.Array, compute: Callable[[Any], Any], result_type: pa.DataType) -> pa.Array:
+    """What Python computes for each distinct value; null stays null."""
+    encoded = value.dictionary_encode()
+    computed = pa.array(map(compute, encoded.dictionary.to_pylist()), result_type, size=len(encoded.dictionary))
+    return computed.take(encoded.indices)
 
 
 _INTEGER = r"^[+-]?[0-9]+$"

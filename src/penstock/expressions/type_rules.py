@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from penstock.common.typeinfo import (
     BasicType,
     BasicTypeInfo,
+    CollectionTypeInfo,
     DateTypeInfo,
     PrimitiveArrayTypeInfo,
     TimestampTypeInfo,
@@ -73,10 +74,19 @@ def is_temporal(given: ExpressionType) -> bool:
     return isinstance(given, DateTypeInfo | TimeTypeInfo | TimestampTypeInfo)
 
 
+def is_bytes(given: ExpressionType) -> bool:
+    """PRIMITIVE_ARRAY(BYTE)."""
+    return isinstance(given, PrimitiveArrayTypeInfo) and given.is_bytes
+
+
+def is_list(given: ExpressionType) -> bool:
+    """LIST and the types of arrays, but bytes."""
+    return isinstance(given, CollectionTypeInfo) and not is_bytes(given)
+
+
 def is_ordered(given: ExpressionType) -> bool:
     """Types whose values can be compared by kernels."""
-    is_bytes = isinstance(given, PrimitiveArrayTypeInfo) and given.is_bytes
-    return is_number(given) or is_text(given) or is_boolean(given) or is_temporal(given) or is_bytes
+    return is_number(given) or is_text(given) or is_boolean(given) or is_temporal(given) or is_bytes(given)
 
 
 def are_comparable(left: ExpressionType, right: ExpressionType) -> bool:

@@ -1,0 +1,77 @@
+"""Regular expressions of Arrow's kernels: RE2's."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from penstock.common.kernels import pc
+from penstock.expressions.argument_checks import refused
+
+_NAME = re.compile(r"\(\?P?<\w+>")
+
+
+def _with_named_groups(pattern: str) -> tuple[str, int]:
+    """The pattern with groups called g1, g2, ...: the kernel wants names. The second is their number."""
+    parts: list[str] = []
+    groups = at = 0
+    while at < len(pattern):
+        end = at + 1
+        if pattern.startswith(r"\Q", at):
+            closing = pattern.find(r"\E", at)
+            end = len(pattern) if closing < 0 else closing + 2
+        elif pattern[at] == "\\":
+            end = at + 2
+        elif pattern[at] == "[":
+            end = _end_of_class(pattern, at)
+        elif pattern[at] == "(":
+            name = _NAME.match(pattern, at)
+            if name is not None or not pattern.startswith("(?", at):
+                groups += 1
+                parts.append(f"(?P<g{groups}>")
+                at = end if name is None else name.end()
+                continue
+        parts.append(pattern[at:end])
+        at = end
+    return "".join(parts), groups
+
+
+def _end_of_class(pattern: str, at: int) -> int:
+    """Where `[...]` ends: a bracket that comes first is one of its characters."""
+    at += 2 if pattern.startswith("[^", at) else 1
+    at += pattern.startswith("]", at)
+    while at < len(pattern) and pattern[at] != "]":
+        if pattern.startswith("[:", at):
+            at = pattern.find(":]", at) + 2
+        else:
+            at += 2 if pattern[at] == "\\" else 1
+    return at + 1
+
+
+def capturing_groups(pattern: str) -> int:
+    """How many groups a pattern has."""
+    return _with_named_groups(pattern)[1]
+
+
+def extracted(value: pa.Array, pattern: str, group: int) -> pa.Array:
+    """What a group has found; null where the pattern is not found."""
+    named, _ = _with_named_groups(pattern)
+    found = pc.extract_regex(value, f"(?P<g0>{named})")
+    return found.flatten()[group]
+
+
+def replaced_by_pattern(value: pa.Array, pattern: str, replacement: str) -> pa.Array:
+    """The text with every match replaced."""
+    return pc.replace_substring_regex(value, pattern, replacement)
+
+
+def check_replacement(method: str, pattern: str, replacement: str) -> None:
+    """Refuses a replacement that names a group which is not there, or escapes what needs no escape."""
+    groups = capturing_groups(pattern)
+    for escape in re.findall(r"\\(.?)", replacement, re.DOTALL):
+        if escape != "\\" and not (escape.isdecimal() and escape.isascii() and int(escape) <= groups):
+            raise refused(
+                f"{method}: {replacement!r} has `\\{escape}`; the groups of {pattern!r} are \\0 to \\{groups}, and "
+                "`\\\\` is a backslash"
+            )
