@@ -1,0 +1,131 @@
+"""Finds the functions that can be computed over columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import PurePath
+
+from penstock.common.timestamp_assigner import FunctionTimestampAssigner
+from penstock.common.typeinfo import TypeInformation
+from penstock.common.watermark_strategy import WatermarkStrategy
+from penstock.plan.nodes import (
+    Edge,
+    ExchangeKind,
+    Node,
+    RecordFunctionKind,
+    SourceNode,
+    StatelessNode,
+    TimestampsAndWatermarksNode,
+)
+from penstock.plan.plan import Plan
+from penstock.plan.traced_node import TracedNode
+from penstock.tracing import (
+    FilterProgram,
+    MapProgram,
+    NotTraceable,
+    TracedKey,
+    TracedTimestampAssigner,
+    trace_filter,
+    trace_map,
+)
+
+
+class TraceFunctions:
+    """Traces the functions of maps, filters, keys and timestamps; maps and filters that are not traced say why."""
+
+    name = "trace functions"
+
+    def apply(self, plan: Plan) -> Plan:  # noqa: D102
+        nodes: dict[int, Node] = {}
+        for node in plan.topological_order:
+            nodes[node.id] = _traced(plan, node, nodes)
+        edges = tuple(_with_traced_key(edge, nodes[edge.source]) for edge in plan.edges)
+        if edges == plan.edges and all(nodes[node.id] is node for node in plan.nodes):
+            return plan
+        return dataclasses.replace(plan, nodes=tuple(nodes[node.id] for node in plan.nodes), edges=edges)
+
+
+def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
+    if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
+        strategy = _with_traced_timestamps(node.watermark_strategy, node.output_type)
+        return node if strategy is None else dataclasses.replace(node, watermark_strategy=strategy)
+    if type(node) is not StatelessNode or node.function_kind not in (RecordFunctionKind.MAP, RecordFunctionKind.FILTER):
+        return node
+    if _is_ours(node.function):
+        return node
+    try:
+        input_type = _input_type(plan, node, before)
+        program = _program(node, input_type)
+    except NotTraceable as refusal:
+        place = refusal.place or f"{node.call_site.file}:{node.call_site.line}"
+        file, _, line = place.rpartition(":")
+        return dataclasses.replace(node, not_traced=f"{refusal.reason} at {PurePath(file).name}:{line}")
+    common = {field.name: getattr(node, field.name) for field in dataclasses.fields(StatelessNode)}
+    form = program.type if isinstance(program, MapProgram) else input_type
+    return TracedNode(
+        **common,
+        input_type=input_type,
+        program_text=program.text,
+        read_fields=program.read_fields,
+        form=form if node.output_type is None or node.output_type.is_pickled else None,
+    )
+
+
+def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformation:
+    """The type of the columns that the function gets."""
+    types: list[TypeInformation] = []
+    for edge in plan.inputs(node.id):
+        sender = before[edge.source]
+        # Behind a forward edge that is no chain in the end, records come without columns: the function is called.
+        is_forward = edge.exchange.kind is ExchangeKind.FORWARD
+        if edge.side_output is not None:
+            sent = sender.side_outputs.get(edge.side_output)
+        elif is_forward and isinstance(sender, TracedNode) and sender.form is not None:
+            sent = sender.form
+        else:
+            sent = sender.output_type
+        if sent is None or sent.is_pickled:
+            raise NotTraceable("the records have no declared type")
+        types.append(sent)
+    if any(each.exact_key() != types[0].exact_key() for each in types[1:]):
+        raise NotTraceable("the records have several types")
+    return types[0]
+
+
+def _program(node: StatelessNode, input_type: TypeInformation) -> MapProgram | FilterProgram:
+    if node.function_kind is RecordFunctionKind.FILTER:
+        return trace_filter(node.function, input_type)
+    return trace_map(node.function, input_type, node.output_type)
+
+
+def _with_traced_key(edge: Edge, sender: Node) -> Edge:
+    exchange = edge.exchange
+    selector = exchange.key_selector
+    record_type = sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
+    if edge.side_output is None and isinstance(sender, TracedNode) and sender.form is not None:
+        record_type = sender.form
+    if selector is None or exchange.kind is not ExchangeKind.HASH or exchange.key_fields or _is_ours(selector):
+        return edge
+    if record_type is None or record_type.is_pickled:
+        return edge
+    traced = TracedKey(selector, record_type, exchange.key_type)
+    if traced.program is None:
+        return edge
+    return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, key_selector=traced))
+
+
+def _with_traced_timestamps(
+    strategy: WatermarkStrategy, record_type: TypeInformation | None
+) -> WatermarkStrategy | None:
+    assigner = strategy.timestamp_assigner
+    if record_type is None or record_type.is_pickled:
+        return None
+    if _is_ours(assigner) and not isinstance(assigner, FunctionTimestampAssigner):
+        return None
+    traced = TracedTimestampAssigner(assigner, record_type)
+    return None if traced.program is None else dataclasses.replace(strategy, timestamp_assigner=traced)
+
+
+def _is_ours(function: object) -> bool:
+    """Whether an object comes from Penstock itself: it is known by its class, and there is nothing to say of it."""
+    return type(getattr(function, "__self__", function)).__module__.startswith("penstock.")

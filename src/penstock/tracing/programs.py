@@ -1,0 +1,187 @@
+"""Functions of records as programs over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from penstock.common.kernels import pc
+from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation, Types
+from penstock.common.watermark_generator import MIN_TIMESTAMP
+from penstock.tracing import kernels
+from penstock.tracing.evaluation import Rows, evaluate
+from penstock.tracing.execution import Captures, Execution
+from penstock.tracing.forms import type_of_results
+from penstock.tracing.functions import place_of, plain_function, result_of_builtin
+from penstock.tracing.operations import Operations
+from penstock.tracing.refusal import NotTraceable, Unproven
+from penstock.tracing.results import results_of
+from penstock.tracing.terms import Column, Record, Term
+from penstock.tracing.trees import Leaf, Tree, as_condition, checked, leaves
+
+_LONGEST_TEXT = 200
+P = TypeVar("P", bound="Program")
+
+
+class Program:
+    """What a function computes from the columns of its records."""
+
+    def __init__(self, trace: _Trace, tree: Tree) -> None:
+        self._captures = trace.captures
+        self._tree = tree
+        self.read_fields = trace.read_fields
+        """The fields of the record that the function looks at; None where it may be any."""
+
+    @property
+    def text(self) -> str:
+        """The program as Python would write it."""
+        text = self._tree.text
+        return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+
+    def _check_captures(self) -> None:
+        if not self._captures.still_hold():
+            raise Unproven
+
+
+class MapProgram(Program):
+    """One result per record, in columns of a type."""
+
+    def __init__(self, trace: _Trace, output_type: TypeInformation | None) -> None:
+        super().__init__(trace, trace.tree)
+        found = list(leaves(trace.tree))
+        if not found:
+            raise NotTraceable("it always raises")
+        self.type = type_of_results(found) if output_type is None or output_type.is_pickled else output_type
+        """Whose columns the results are."""
+        self._results = {id(term): results_of(term, self.type) for term in found}
+
+    def columns(self, columns: Sequence[pa.Array], count: int) -> list[pa.Array]:
+        """The columns of the results. Whatever is raised says that the function itself has to be asked."""
+        self._check_captures()
+        values = evaluate(
+            self._tree, Rows(columns, count), lambda term, rows: [each.value(rows) for each in self._results[id(term)]]
+        )
+        return [kernels.expanded(value, count) for value in values]
+
+
+class FilterProgram(Program):
+    """Which of the records stay."""
+
+    def __init__(self, trace: _Trace) -> None:
+        super().__init__(trace, as_condition(trace.tree, trace.operations.truth, trace.operations.constant))
+
+    def mask(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
+        """True for each record that stays. Whatever is raised says that the function itself has to be asked."""
+        self._check_captures()
+        (value,) = evaluate(self._tree, Rows(columns, count), lambda term, rows: [rows.value(term)])
+        return kernels.expanded(value, count)
+
+
+class TimestampProgram(MapProgram):
+    """The time of each record."""
+
+    def __init__(self, trace: _Trace) -> None:
+        super().__init__(trace, Types.LONG())
+
+    def timestamps(self, columns: Sequence[pa.Array], before: pa.Array | None, count: int) -> pa.Array:
+        """The times, from the records and the times that they have already."""
+        if before is None:
+            before = pa.repeat(pa.scalar(MIN_TIMESTAMP, pa.int64()), count)
+        elif before.null_count:
+            before = pc.fill_null(before, MIN_TIMESTAMP)
+        (stamps,) = self.columns([*columns, before], count)
+        if stamps.null_count or pc.min(stamps).as_py() <= MIN_TIMESTAMP:
+            raise Unproven
+        return stamps
+
+
+def trace_map(function: Any, input_type: TypeInformation, output_type: TypeInformation | None) -> MapProgram:
+    """The program of a function of one record; raises `NotTraceable` where there is none.
+
+    Without an output type (or with a pickled one) the program's type is that of the very values that are returned.
+
+    >>> from penstock.common import Types
+    >>> program = trace_map(lambda n: n // 2 if n > 0 else 0, Types.LONG(), Types.LONG())
+    >>> program.text
+    'n // 2 if (n > 0) else 0'
+    >>> program.columns([pa.array([7, -7])], 2)[0].to_pylist()
+    [3, 0]
+    """
+    return _traced(function, "map", input_type, 1, lambda trace: MapProgram(trace, output_type))
+
+
+def trace_filter(function: Any, input_type: TypeInformation) -> FilterProgram:
+    """The program of a condition on one record; raises `NotTraceable` where there is none."""
+    return _traced(function, "filter", input_type, 1, FilterProgram)
+
+
+def trace_key(function: Any, input_type: TypeInformation, key_type: TypeInformation | None) -> MapProgram:
+    """The program of a key; raises `NotTraceable` where there is none."""
+    return _traced(function, "get_key", input_type, 1, lambda trace: MapProgram(trace, key_type))
+
+
+def trace_timestamps(assigner: Any, input_type: TypeInformation) -> TimestampProgram:
+    """The program of a timestamp assigner; raises `NotTraceable` where there is none."""
+    return _traced(assigner, "extract_timestamp", input_type, 2, TimestampProgram)
+
+
+def _traced(function: Any, method: str, input_type: TypeInformation, arguments: int, make: Callable[[_Trace], P]) -> P:
+    place = ""
+    try:
+        if input_type.is_pickled:
+            raise NotTraceable("the records have no declared type")
+        if arguments == 1:
+            trace = _Trace(input_type, ())
+            result = result_of_builtin(trace.operations, function, trace.arguments[0])
+            if result is not None:
+                trace.tree = checked([result], Leaf(result))
+                return make(trace)
+        plain, owner = plain_function(function, method)
+        place = place_of(plain)
+        trace = _Trace(input_type, plain.__code__.co_varnames[len(owner) :])
+        trace.tree = Execution(trace.operations, trace.captures).run(plain, [*owner, *trace.arguments[:arguments]])
+        return make(trace)
+    except NotTraceable as refusal:
+        raise refusal if refusal.place else NotTraceable(refusal.reason, place) from None
+    except Exception as error:
+        # A function that the tracer stumbles over is a function that is not traced.
+        raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}", place) from error
+
+
+class _Trace:
+    """The run of a function on a record of a type."""
+
+    tree: Tree
+
+    def __init__(self, input_type: TypeInformation, names: Sequence[str]) -> None:
+        self.operations = Operations()
+        self.captures = Captures()
+        first, second = (*names, "record", "timestamp")[:2]
+        width = len(input_type.get_field_names()) if isinstance(input_type, CompositeTypeInfo) else 1
+        self._record = (
+            Record((), input_type, first)
+            if isinstance(input_type, CompositeTypeInfo)
+            else Column((0,), input_type, first)
+        )
+        self.arguments: list[Term] = [self._record, Column((width,), Types.LONG(), second)]
+
+    @property
+    def read_fields(self) -> frozenset[str] | None:
+        """The fields that the function looks at."""
+        if not isinstance(self._record, Record) or self._escapes():
+            return None
+        names = self._record.type_info.get_field_names()
+        return frozenset(names[place] for place in self.operations.places_read(self._record))
+
+    def _escapes(self) -> bool:
+        pending, seen = list(leaves(self.tree)), set[int]()
+        while pending:
+            term = pending.pop()
+            if term is self._record:
+                return True
+            if id(term) not in seen:
+                seen.add(id(term))
+                pending += getattr(term, "items", ())
+        return False

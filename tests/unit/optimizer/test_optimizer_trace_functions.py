@@ -1,0 +1,119 @@
+"""The rule that finds functions to compute over columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.common import Configuration, Types
+from penstock.common.errors import ConfigurationError
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.execution.submit import plan_to_run
+from penstock.optimizer.trace_functions import TraceFunctions
+from penstock.plan.json_form import fingerprint
+from penstock.plan.nodes import Node, StatelessNode
+from penstock.plan.plan import Plan
+from penstock.plan.traced_node import TracedNode
+from penstock.tracing import TracedKey
+
+PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
+
+
+@pytest.fixture
+def env() -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.engine", "local")
+    return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+
+
+def program(env: StreamExecutionEnvironment) -> Plan:
+    pairs = env.from_collection([("a", 1), ("b", -2)], PAIR)
+    kept = pairs.filter(lambda r: r[1] > 0).name("kept").uid("kept")
+    kept.map(lambda r: (r[0], r[1] * 2), PAIR).name("doubled").map(lambda r: print(r[0])).name("shown").print()
+    return env.get_plan()
+
+
+def nodes(plan: Plan) -> dict[str, Node]:
+    return {node.name: node for node in plan.nodes}
+
+
+def test_functions_that_can_be_traced_are(env: StreamExecutionEnvironment) -> None:
+    plan = program(env)
+    traced = nodes(TraceFunctions().apply(plan))
+    kept, doubled, shown = traced["kept"], traced["doubled"], traced["shown"]
+    assert isinstance(kept, TracedNode)
+    assert isinstance(doubled, TracedNode)
+    assert kept.read_fields == {"f1"}
+    assert doubled.read_fields == {"f0", "f1"}
+    assert doubled.program_text == "(r[0], r[1] * 2)"
+    before = nodes(plan)["kept"]
+    assert isinstance(before, StatelessNode)
+    assert (kept.id, kept.uid, kept.kind, kept.call_site, kept.function) == (
+        before.id,
+        before.uid,
+        before.kind,
+        before.call_site,
+        before.function,
+    )
+    assert type(shown) is StatelessNode
+    assert shown.not_traced.startswith(
+        "it calls print, which is not known to be pure at test_optimizer_trace_functions"
+    )
+
+
+def test_state_of_a_plan_fits_with_and_without(env: StreamExecutionEnvironment) -> None:
+    plan = program(env)
+    assert fingerprint(TraceFunctions().apply(plan)) == fingerprint(plan)
+
+
+def test_a_plan_without_functions_stays_the_same_object(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1], Types.LONG()).print()
+    plan = env.get_plan()
+    assert TraceFunctions().apply(plan) is plan
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda s: s.map(lambda n: [n]).map(lambda n: n, Types.LONG()), "the records have no declared type"),
+        (lambda s: s.map(lambda n: n + 1, Types.DOUBLE()), "`n + 1` is int, and Double is declared"),
+    ],
+)
+def test_why_not(env: StreamExecutionEnvironment, build: Any, reason: str) -> None:
+    build(env.from_collection([1], Types.LONG())).name("last").print()
+    node = nodes(TraceFunctions().apply(env.get_plan()))["last"]
+    assert isinstance(node, StatelessNode)
+    assert node.not_traced.startswith(f"{reason} at test_optimizer_trace_functions.py:")
+
+
+def test_explain_says_it_and_one_switch_turns_it_off(env: StreamExecutionEnvironment) -> None:
+    program(env)
+    text = env.explain()
+    assert "| traced: r[1] > 0 |" in text
+    assert "| not traced: it calls print, which is not known to be pure at " in text
+    env.configuration.set_string("optimizer.disabled-rules", "trace-functions")
+    text = env.explain()
+    assert "traced" not in text
+    env.configuration.set_string("optimizer.disabled-rules", "trace")
+    with pytest.raises(ConfigurationError):
+        plan_to_run(env.get_plan(), env.configuration)
+
+
+def test_results_of_no_declared_type_are_known_within_the_chain(env: StreamExecutionEnvironment) -> None:
+    pairs = env.from_collection([("a", 1), ("b", -2)], PAIR)
+    first = pairs.map(lambda r: (r[1], r[0])).name("first")
+    first.filter(lambda t: t[0] > 0).name("second").key_by(lambda t: t[1]).map(lambda t: t[0]).name("third").print()
+    plan = TraceFunctions().apply(env.get_plan())
+    traced = nodes(plan)
+    assert isinstance(traced["first"], TracedNode)
+    assert traced["first"].output_type == Types.PICKLED_BYTE_ARRAY()
+    assert isinstance(traced["second"], TracedNode)
+    (edge,) = plan.inputs(traced["third"].id)
+    assert isinstance(edge.exchange.key_selector, TracedKey)
+
+
+def test_a_union_of_one_type_is_traced(env: StreamExecutionEnvironment) -> None:
+    numbers = env.from_collection([1], Types.LONG())
+    numbers.union(env.from_collection([2], Types.LONG())).filter(lambda n: n > 1).name("last").print()
+    assert isinstance(nodes(TraceFunctions().apply(env.get_plan()))["last"], TracedNode)

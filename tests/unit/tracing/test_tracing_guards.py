@@ -1,0 +1,129 @@
+"""Where columns could say something else than Python, the function is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.common import Types
+from penstock.tracing import trace_filter, trace_map
+from unit.tracing.traced_twins import assert_same_map, kept, mapped
+
+LONG, DOUBLE, STRING = Types.LONG(), Types.DOUBLE(), Types.STRING()
+RECORD = Types.TUPLE([LONG, DOUBLE, STRING])
+GREATEST = (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    ("function", "declared", "record"),
+    [
+        (lambda r: r[0] + 1, LONG, (GREATEST, 0.0, "")),
+        (lambda r: r[0] * 2, LONG, (GREATEST, 0.0, "")),
+        (lambda r: -r[0], LONG, (-GREATEST - 1, 0.0, "")),
+        (lambda r: abs(r[0]), LONG, (-GREATEST - 1, 0.0, "")),
+        (lambda r: r[0] // -1, LONG, (-GREATEST - 1, 0.0, "")),
+        (lambda r: r[0], Types.INT(), (1 << 40, 0.0, "")),
+        (lambda r: r[0] // 0, LONG, (1, 0.0, "")),
+        (lambda r: r[1] / r[1], DOUBLE, (1, 0.0, "")),
+        (lambda r: r[1] % r[1], DOUBLE, (1, -0.0, "")),
+        (lambda r: r[0] + 1, LONG, (None, 0.0, "")),
+        (lambda r: r[2] + "!", STRING, (None, 0.0, None)),
+        (lambda r: r[0] < 1, Types.BOOLEAN(), (None, 0.0, None)),
+        (lambda r: int(r[1]), LONG, (1, math.nan, "")),
+        (lambda r: int(r[1]), LONG, (1, 1e19, "")),
+        (lambda r: round(r[1]), LONG, (1, math.inf, "")),
+        (lambda r: int(r[2]), LONG, (1, 0.0, "one")),
+        (lambda r: r[2][2], STRING, (1, 0.0, "ab")),
+        (lambda r: math.sqrt(r[1]), DOUBLE, (1, -1.0, "")),
+        (lambda r: r[1] ** 0.5, DOUBLE, (1, -1.0, "")),
+        (lambda r: f"{r[0]}", STRING, (None, 1.0, "")),
+        (lambda r: r[2].upper(), STRING, (1, 1.0, None)),
+    ],
+)
+def test_what_only_python_knows(function: Callable[[Any], Any], declared: Any, record: Any) -> None:
+    trace_map(function, RECORD, declared)
+    with pytest.raises(Exception):  # noqa: B017, PT011  whatever it is: the function is asked
+        mapped(function, RECORD, declared, [(1, 1.0, "abc"), record])
+
+
+def test_none_is_compared_as_in_python() -> None:
+    records = [(None, None, None), (1, 1.0, "a"), (2, math.nan, "")]
+    boolean = Types.BOOLEAN()
+    for function in (
+        lambda r: r[0] == 1,
+        lambda r: r[0] != 1,
+        lambda r: r[0] == r[1],
+        lambda r: r[2] == None,  # noqa: E711
+        lambda r: r[2] != "a",
+        lambda r: r[0] is None,
+        lambda r: r[1] is not None and r[1] > 0,
+        lambda r: r[0] in (1, None),
+        lambda r: r[2] in ("a", "b"),
+        lambda r: not r[2],
+        lambda r: bool(r[1]),
+        lambda r: r[0] is None or r[0] + 1 == 2,
+    ):
+        assert_same_map(function, RECORD, boolean, records)
+        assert kept(function, RECORD, records) == [bool(function(record)) for record in records]
+
+
+def test_a_branch_that_is_not_taken_raises_nothing() -> None:
+    records = [(0, 1.0, "a"), (2, 1.0, ""), (4, 0.0, "b")]
+    assert_same_map(lambda r: 10 // r[0] if r[0] else -1, RECORD, LONG, records)
+    assert_same_map(lambda r: r[2][0] if r[2] else "nothing", RECORD, STRING, records)
+    assert_same_map(lambda r: r[0] and 8 // r[0], RECORD, LONG, records)
+    assert kept(lambda r: r[1] and 1 / r[1] > 0.5, RECORD, records) == [True, True, False]
+
+
+def test_what_raises_is_left_to_python() -> None:
+    # pytest makes something else of an assert in this file.
+    scope: dict[str, Any] = {}
+    exec("def checked(r):\n if r[0] < 0:\n  raise ValueError('negative')\n assert r[1] > 0, 'no'\n return r[0]", scope)
+    checked = scope["checked"]
+    assert mapped(checked, RECORD, LONG, [(1, 1.0, ""), (2, 2.0, "")]) == [1, 2]
+    for bad in ((-1, 1.0, ""), (1, 0.0, "")):
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            mapped(checked, RECORD, LONG, [(1, 1.0, ""), bad])
+
+
+def test_integers_and_floats_are_compared_exactly() -> None:
+    big = (1 << 53) + 1
+    records = [(big, float(1 << 53), ""), (GREATEST, 2.0**63, ""), (1, math.nan, ""), (0, -0.0, "")]
+    for function in (lambda r: r[0] == r[1], lambda r: r[0] < r[1], lambda r: r[1] >= r[0], lambda r: r[0] > 1e300):
+        assert_same_map(function, RECORD, Types.BOOLEAN(), records)
+    assert_same_map(lambda r: r[0] / 3, RECORD, DOUBLE, records)
+
+
+FACTOR = 2
+
+
+def test_captured_values_that_change_are_noticed() -> None:
+    global FACTOR  # noqa: PLW0603
+    offset = 1
+    program = trace_map(lambda n: n * FACTOR + offset, LONG, LONG)
+    assert program.columns([pa.array([1, 2])], 2)[0].to_pylist() == [3, 5]
+    FACTOR = 3
+    try:
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            program.columns([pa.array([1, 2])], 2)
+    finally:
+        FACTOR = 2
+    assert program.columns([pa.array([1, 2])], 2)[0].to_pylist() == [3, 5]
+    offset = 5
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        program.columns([pa.array([1, 2])], 2)
+
+
+def test_a_builtin_that_is_shadowed_later_is_noticed() -> None:
+    program = trace_filter(lambda s: len(s) > 1, STRING)
+    globals()["len"] = lambda text: 0
+    try:
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            program.mask([pa.array(["ab"])], 1)
+    finally:
+        del globals()["len"]
+    assert program.mask([pa.array(["ab"])], 1).to_pylist() == [True]
