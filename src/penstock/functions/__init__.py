@@ -3,6 +3,7 @@
 from penstock.functions.aggregation import AggregateFunction, ReduceFunction
 from penstock.functions.async_function import AsyncFunction
 from penstock.functions.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
+from penstock.functions.batches import KeyedBatchContext
 from penstock.functions.broadcast import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -69,6 +70,7 @@ __all__ = [
     "JoinFunction",
     "JoinKind",
     "KeySelector",
+    "KeyedBatchContext",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",

@@ -24,8 +24,10 @@ from penstock.datastream.arguments import (
 )
 from penstock.datastream.display import stream_html
 from penstock.datastream.expression_arguments import (
+    FlatMapHint,
     MapHint,
     filter_by,
+    flat_map_by,
     is_expression,
     map_by,
     select_from,
@@ -42,6 +44,7 @@ from penstock.datastream.output_types import (
     united_type,
 )
 from penstock.datastream.projection import projection_of
+from penstock.datastream.streams.batching import BatchingStream
 from penstock.datastream.streams.closeable_iterator import CloseableIterator
 from penstock.datastream.streams.collecting import collect
 from penstock.datastream.streams.connected_streams import (
@@ -86,7 +89,7 @@ if TYPE_CHECKING:
     from penstock.datastream.streams.keyed_stream import KeyedStream
 
 
-class DataStream(JoiningStream, StreamSettings):
+class DataStream(BatchingStream, JoiningStream, StreamSettings):
     """Records of one type, and what can be done with them. Nothing runs before `env.execute()`.
 
     >>> env.from_sequence(1, 6).filter(lambda n: n % 2).name("odd").rebalance().map(lambda n: n * n)
@@ -152,12 +155,16 @@ class DataStream(JoiningStream, StreamSettings):
         check_function("map", func, MapFunction, "a function of one record or a MapFunction, or an expression")
         return self._stateless("Map", RecordFunctionKind.MAP, func, output_type_of("map", func, output_type, MAP))
 
-    def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeHint = None) -> DataStream:
+    def flat_map(self, func: FlatMapHint, output_type: TypeHint = None) -> DataStream:
         """Turns each record into any number of others: what the function returns is iterated over.
+
+        In the place of a function, `explode(...)` makes a record of each element of a list.
 
         >>> list(env.from_collection(["to be", "or not"]).flat_map(str.split).execute_and_collect())
         ['to', 'be', 'or', 'not']
         """
+        if is_expression(func):
+            return flat_map_by(self, func, output_type)
         check_function("flat_map", func, FlatMapFunction, "a function of one record or a FlatMapFunction")
         resolved = output_type_of("flat_map", func, output_type, FLAT_MAP)
         return self._stateless("FlatMap", RecordFunctionKind.FLAT_MAP, func, resolved)

@@ -13,7 +13,8 @@ from penstock.datastream.adapters import (
     KeyedMapAdapter,
 )
 from penstock.datastream.arguments import check_function, refuse
-from penstock.datastream.expression_arguments import MapHint, is_expression
+from penstock.datastream.batch_functions import process_batches
+from penstock.datastream.expression_arguments import FlatMapHint, MapHint, is_expression
 from penstock.datastream.keys import field_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
@@ -37,6 +38,7 @@ from penstock.functions import (
     ProcessFunction,
     ReduceFunction,
 )
+from penstock.functions.batches import KeyedBatchContext
 from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 from penstock.plan.nodes import Exchange, KeyedProcessNode, ReduceNode
 from penstock.windows import WindowAssigner
@@ -117,6 +119,33 @@ class KeyedStream(DataStream):
         )
         return self._keyed("KEYED PROCESS", func, output_type_of("process", func, output_type, PROCESS))
 
+    def process_batches(
+        self,
+        func: Callable[[Any, KeyedBatchContext], Any],
+        output_type: TypeHint = None,
+        format: str = "arrow",  # noqa: A002 (what users of other libraries know it by)
+        *,
+        timestamp_column: str | None = None,
+    ) -> DataStream:
+        """Hands the records of an epoch to a function, all keys of the subtask at once, with the state of those keys.
+
+        The function gets a batch, as that of `map_batches` does, and a context: the keys of the rows, and state that
+        is read and written for many keys in one call. An object with a method `open` may ask for state there. Batches
+        end where event time moves on; one has some hundred thousand rows at most. There are no timers.
+
+        >>> import numpy as np
+        >>> import pyarrow as pa
+        >>> def count(batch, ctx):
+        ...     counts = ctx.get_state(ValueStateDescriptor("count", Types.LONG()))
+        ...     new = np.bincount(ctx.key_codes) + counts.get_many(ctx.distinct_keys).fill_null(0).to_numpy()
+        ...     counts.put_many(ctx.distinct_keys, new)
+        ...     return pa.record_batch({"f0": ctx.distinct_keys, "f1": pa.array(new)})
+        >>> words = env.from_collection([("a", 1), ("b", 1), ("a", 1)]).key_by(0)
+        >>> list(words.process_batches(count).execute_and_collect())
+        [('a', 2), ('b', 1)]
+        """
+        return process_batches(self, func, output_type, format, timestamp_column)
+
     def map(self, func: MapHint, output_type: TypeHint = None) -> DataStream:
         """Turns each record into exactly one other; a `MapFunction` may use state of the record's key.
 
@@ -135,12 +164,14 @@ class KeyedStream(DataStream):
         check_function("map", func, MapFunction, "a function of one record or a MapFunction, or an expression")
         return self._keyed("Map", KeyedMapAdapter(func), output_type_of("map", func, output_type, MAP))
 
-    def flat_map(self, func: Callable[[Any], Any] | FlatMapFunction, output_type: TypeHint = None) -> DataStream:
+    def flat_map(self, func: FlatMapHint, output_type: TypeHint = None) -> DataStream:
         """Turns each record into any number of others; a `FlatMapFunction` may use state of the record's key.
 
         >>> list(env.from_collection(["a b", "c"]).key_by(len).flat_map(str.split).execute_and_collect())
         ['a', 'b', 'c']
         """
+        if is_expression(func):
+            return super().flat_map(func, output_type)
         check_function("flat_map", func, FlatMapFunction, "a function of one record or a FlatMapFunction")
         resolved = output_type_of("flat_map", func, output_type, FLAT_MAP)
         return self._keyed("FlatMap", KeyedFlatMapAdapter(func), resolved)

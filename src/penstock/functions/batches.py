@@ -1,0 +1,63 @@
+"""Functions of whole batches: what they get, and what they can ask."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.state.columnar_values import ColumnarValueState
+from penstock.state.descriptors import ValueStateDescriptor
+
+
+class BatchFormat(Enum):
+    """The form in which a function gets its batches."""
+
+    ARROW = "arrow"
+    """`pyarrow.RecordBatch`."""
+    PANDAS = "pandas"
+    """`pandas.DataFrame`."""
+    NUMPY = "numpy"
+    """A dict of `numpy.ndarray`, by column."""
+
+
+class KeyedBatchContext(ABC):
+    """What a function of keyed batches can ask about the batch that it works on. Valid during the call only.
+
+    There are no timers: a function of batches works when records come.
+    """
+
+    @property
+    @abstractmethod
+    def keys(self) -> pa.Array | list[Any]:
+        """The key of each row: an Arrow array where the type of keys is declared, else a list."""
+
+    @property
+    @abstractmethod
+    def distinct_keys(self) -> pa.Array | list[Any]:
+        """Each key of the batch once, in the order in which they come first."""
+
+    @property
+    @abstractmethod
+    def key_codes(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """Where the key of each row is among the distinct ones."""
+
+    @property
+    @abstractmethod
+    def timestamps(self) -> pa.Array | None:
+        """The event time of each row, in ms; None where records have none."""
+
+    @abstractmethod
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ColumnarValueState:
+        """State that is one value per key, for many keys at once."""
+
+    @abstractmethod
+    def current_watermark(self) -> int:
+        """How far event time has come."""
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """The processing time; it stands still within an epoch."""
