@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Instant, Row, Types
+from penstock.common import Configuration, Instant, Row, Types
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import JobExecutionException, SinkError
@@ -21,6 +21,7 @@ from penstock.connectors.sink import CommitterContext, DeliveryGuarantee, EpochI
 from penstock.state.storage import LocalCheckpointStorage
 from penstock.testing import check_sink, local_environment
 from services.postgres import Postgres
+from services.silent_proxy import SilentProxy
 
 NAMED = Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])
 EVERYTHING = Types.ROW_NAMED(
@@ -252,3 +253,45 @@ def test_options_of_a_url(postgres: Postgres) -> None:
     options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(url).build()
     run_into(JdbcSink.insert(table, NAMED, options), [Row(1, None)])
     assert postgres.query(f"SELECT * FROM {table}") == [(1, None)]
+
+
+def through(proxy: SilentProxy, postgres: Postgres) -> JdbcConnectionOptions:
+    builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
+    url = postgres.address.replace(f":{postgres.port}/", f":{proxy.port}/")
+    builder = builder.with_url(url).with_user_name("penstock").with_password("penstock").with_connect_timeout_seconds(2)
+    return builder.with_statement_timeout_seconds(1).with_connection_check_timeout_seconds(1).build()
+
+
+def test_a_server_that_says_nothing_is_given_up_and_found_again(
+    postgres: Postgres, tmp_path: Path, books: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.connectors.jdbc.postgres_connection.GRACE_SECONDS", 0.5)
+    table = postgres.create_table("id bigint, name text")
+    with SilentProxy(postgres.port) as proxy:
+        staged = Staged(JdbcSink.insert(table, NAMED, through(proxy, postgres), bookkeeping_table=books), tmp_path)
+        staged.epoch(1, Row(1, "a"))
+        proxy.swallows = True
+        with pytest.raises(SinkError, match=r"not answered for 1\.5 s|timeout expired|given up"):
+            staged.epoch(2, Row(2, "b"))
+        proxy.swallows = False
+        staged.epoch(2, Row(2, "b"))
+        staged.publisher.close()
+    assert postgres.query(f"SELECT id FROM {table} ORDER BY id") == [(1,), (2,)]
+
+
+def test_an_epoch_without_output_says_nothing_to_the_server(postgres: Postgres, tmp_path: Path, books: str) -> None:
+    table = postgres.create_table("id bigint, name text")
+    told: list[int] = []
+    with SilentProxy(postgres.port) as proxy:
+        for records in (1, 30):
+            env = local_environment(Configuration().set_integer("execution.epoch.max-records", 1))
+            env._configuration.set_string("execution.runtime-mode", "STREAMING")
+            rows = env.from_collection([Row(number, "a") for number in range(records)], NAMED).filter(lambda row: False)
+            sink = JdbcSink.insert(table, NAMED, through(proxy, postgres), bookkeeping_table=books)
+            rows.sink_to(sink).uid(f"out-{records}")
+            before = proxy.forwarded
+            env.execute()
+            told.append(proxy.forwarded - before)
+    # The table is looked at when the job starts; thirty epochs say no more than one.
+    assert told[0] > 0
+    assert told[1] <= told[0] + 100

@@ -22,6 +22,7 @@ from penstock.connectors.files import (
     TextLineFormat,
 )
 from penstock.connectors.function_sink import FunctionSink
+from penstock.connectors.hybrid import HybridSource, HybridSourceBuilder, SourceSwitchContext
 from penstock.connectors.kafka import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
@@ -31,6 +32,7 @@ from penstock.connectors.kafka import (
     KafkaSourceBuilder,
     KafkaTopicPartition,
 )
+from penstock.connectors.polling_source import Page, PollingSource
 from penstock.connectors.print_sink import PrintSink
 from penstock.connectors.sequence import NumberSequenceSource
 from penstock.connectors.sink import (
@@ -45,6 +47,7 @@ from penstock.connectors.sink import (
     Token,
     TokenPublisher,
 )
+from penstock.connectors.socket import SocketTextSource
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -76,6 +79,8 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FunctionSink",
+    "HybridSource",
+    "HybridSourceBuilder",
     "JsonDeserializationSchema",
     "JsonLinesFormat",
     "KafkaOffsetResetStrategy",
@@ -86,14 +91,18 @@ __all__ = [
     "KafkaSourceBuilder",
     "KafkaTopicPartition",
     "NumberSequenceSource",
+    "Page",
     "ParquetFormat",
+    "PollingSource",
     "PrintSink",
     "PublisherContext",
     "SimpleStringSchema",
     "Sink",
     "SinkWriter",
     "SinkWriterContext",
+    "SocketTextSource",
     "Source",
+    "SourceSwitchContext",
     "SparkDataFrameSource",
     "SplitEnumerator",
     "SplitRead",

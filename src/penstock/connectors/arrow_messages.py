@@ -43,6 +43,8 @@ class _TableDeserializationSchema(DeserializationSchema):
         for place, message, time in zip(places, present, times, strict=True):
             try:
                 table = self._table(message)
+                # Offsets are followed into memory, and text is taken for UTF-8: a damaged message may hold anything.
+                table.validate(full=True)
                 parts.append(columns_of(table, codec.schema))
             except (pa.ArrowException, OSError, SourceError) as problem:
                 raise DeserializationError(place, str(problem)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SinkError, UnsupportedError
 from penstock.common.type_inference import infer_type
-from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.common.typeinfo import CompositeTypeInfo, RowTypeInfo, TypeInformation
 from penstock.connectors.ddl import columns_of_ddl
 
 RowDescription = TypeInformation | type[Any] | str
@@ -48,6 +48,14 @@ class DeclaredRow:
 def row_type_of(what: str, description: RowDescription) -> CompositeTypeInfo:
     """The type with fields that a program describes."""
     return DeclaredRow.of(what, description).type_info
+
+
+def row_of_fields(record_type: TypeInformation, fields: Collection[str]) -> RowTypeInfo:
+    """The type of rows of some fields of a type, in their order there."""
+    assert isinstance(record_type, CompositeTypeInfo)
+    types = dict(zip(record_type.get_field_names(), record_type.get_field_types(), strict=True))
+    names = [name for name in types if name in fields]
+    return RowTypeInfo([types[name] for name in names], names)
 
 
 def check_fits(what: str, record_type: TypeInformation, declared: DeclaredRow | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -15,6 +15,10 @@ from penstock.functions.output_tag import OutputTag
 
 Json = Any
 """What `json.dumps` takes; positions and descriptors are kept in manifests, so nothing else will do."""
+
+
+FieldCondition = tuple[str, str, int | str]
+"""A field, one of `==`, `<`, `<=`, `>`, `>=`, and the value that it is compared with."""
 
 
 class Boundedness(Enum):
@@ -163,6 +167,20 @@ class Source(ABC):
         is put there is found again by a restart, and must make it read the same records.
         """
         return self
+
+    def reading(self, fields: Sequence[str]) -> Source | None:
+        """The source as one whose records have None in all other fields; None where it reads them in any case.
+
+        Called where nobody looks at the others. Records that cannot be read must be found as before.
+        """
+        return None
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> Source | None:
+        """The source as one that may leave out records that do not fulfil all conditions; None where it cannot tell.
+
+        Such records are dropped in any case: it is only for parts of the data that need not be read at all.
+        """
+        return None
 
     def describe(self) -> str:
         """A few words for `explain()`."""

@@ -1,6 +1,7 @@
 """The test kit: drives pipelines by hand, scripts their input and tries other schedules, without Spark."""
 
 from penstock.testing.check_sink import SinkReport, TrialResult, check_sink
+from penstock.testing.check_source import SourceReport, check_source
 from penstock.testing.fuzz_case import FuzzCase
 from penstock.testing.fuzzer import fuzz
 from penstock.testing.harness import Harness, HarnessSnapshot, harness
@@ -15,10 +16,12 @@ __all__ = [
     "HarnessSnapshot",
     "ScriptedSource",
     "SinkReport",
+    "SourceReport",
     "TrialResult",
     "VirtualClock",
     "assert_stream_equal",
     "check_sink",
+    "check_source",
     "fail",
     "fuzz",
     "harness",

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from penstock.common.batch import Batch
-from penstock.common.codecs import codec_for
 from penstock.connectors.sink import EpochId
-from penstock.engine.stages import payload
+from penstock.engine.stages.arrival import arrived
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.chain_inputs import ChainInputs
 from penstock.engine.stages.compiled import CompiledChain, CompiledEdge
@@ -95,7 +94,9 @@ class ChainSubtask:
     def take(self, row: Envelope, edge: CompiledEdge) -> None:
         """A row that another chain has sent."""
         if row.kind == Kind.DATA:
-            self._chain.process(payload.decode(codec_for(edge.record_type), row.payload), edge)
+            self._chain.process(arrived(edge, row.payload), edge)
+        elif row.kind == Kind.PARTIALS:
+            self._chain.process_partials(row.payload)
         else:
             self._control(row)
 

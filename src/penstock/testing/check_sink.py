@@ -22,7 +22,8 @@ from penstock.testing.sink_trials import PROTOCOL, Trial, crashes_at_calls, cras
 NewTarget = Callable[[Path], tuple[Sink, Callable[[], Iterable[Any]]]]
 """Makes a new and empty target; returns the sink for it, and what reads the records that the target shows."""
 
-_STRENGTH = {DeliveryGuarantee.NONE: 0, DeliveryGuarantee.AT_LEAST_ONCE: 1, DeliveryGuarantee.EXACTLY_ONCE: 2}
+STRENGTH = {DeliveryGuarantee.NONE: 0, DeliveryGuarantee.AT_LEAST_ONCE: 1, DeliveryGuarantee.EXACTLY_ONCE: 2}
+"""Which promise holds more than which."""
 _SHOWN = 4
 # Hundreds of trials wait for the disk; processes crash in them, and never the machine.
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
@@ -65,7 +66,7 @@ class SinkReport:
     @property
     def may_promise(self) -> DeliveryGuarantee:
         """What held in every trial."""
-        return min((result.allows for result in self.results), key=_STRENGTH.__getitem__)
+        return min((result.allows for result in self.results), key=STRENGTH.__getitem__)
 
     @property
     def evidence(self) -> tuple[TrialResult, ...]:
@@ -108,7 +109,7 @@ def check_sink(
         report = _Check(new_target, records, type_info).report(inside)
     finally:
         gc.unfreeze()
-    if _STRENGTH[report.declared] > _STRENGTH[report.may_promise]:
+    if STRENGTH[report.declared] > STRENGTH[report.may_promise]:
         raise AssertionError(str(report))
     return report
 
@@ -151,8 +152,9 @@ class _Check:
                     raise  # a mistake that has nothing to do with failures: its traceback says most
                 return TrialResult(trial.name, error=f"the sink cannot go on: {type(error).__name__}: {error}"), log
             expected, seen = Counter(map(repr, self._records)), Counter(map(repr, visible()))
-        return TrialResult(trial.name, _listed(expected - seen), _listed(seen - expected)), log
+        return TrialResult(trial.name, listed(expected - seen), listed(seen - expected)), log
 
 
-def _listed(records: Counter[str]) -> tuple[str, ...]:
+def listed(records: Counter[str]) -> tuple[str, ...]:
+    """The records, each as often as it is there."""
     return tuple(sorted(records.elements()))

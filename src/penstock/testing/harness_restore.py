@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.engine.epochs.event_time_restore import merged_inputs
 from penstock.engine.epochs.job_snapshot import JobSnapshot
 from penstock.engine.epochs.restore import StateRestore
+from penstock.engine.epochs.snapshot_parts import SnapshotPart
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.state.catalogue import StateDescription
 from penstock.state.savepoints.header import OperatorDescription, SavepointHeader, SourceDescription
 from penstock.state.savepoints.row_entries import SubtaskEntry
-from penstock.state.savepoints.writing import GATE_PREFIX, GENERATOR_TAG, uid_digest
+from penstock.state.savepoints.subtask_tables import GATE_PREFIX, GENERATOR_TAG, uid_digest
 from penstock.testing.chain_subtask import Entries
 
 Places = Mapping[tuple[int, int], Entries]
@@ -48,6 +49,9 @@ class _HarnessState(JobSnapshot):
             event_time={uid: merged_inputs(self._by_digest[uid_digest(uid)], each) for uid, each in gates.items()},
             generators=generators,
         )
+
+    def parts(self) -> Sequence[SnapshotPart]:
+        return ()
 
     def entries(self, max_parallelism: Mapping[str, int]) -> Iterator[tuple[str, SubtaskEntry]]:
         return iter(self._entries)

@@ -13,6 +13,7 @@ from penstock.common.errors import ConfigurationError, SinkError, UnsupportedErr
 from penstock.common.fail_points import SimulatedCrash, arm
 from penstock.common.typeinfo import Types
 from penstock.connectors.files import CsvFormat, FileSink, FileSource, ParquetFormat
+from penstock.connectors.files.file_system import LocalFileSystem
 from penstock.connectors.sink import CommitterContext, DeliveryGuarantee, EpochEnd, EpochId, SinkWriterContext
 from penstock.state.storage import LocalCheckpointStorage
 
@@ -126,6 +127,21 @@ def test_a_crash_between_two_renames_is_made_good(tmp_path):
     (job.directory / first[0]["staged"]).rename(job.directory / first[0]["name"])
     job.commit(1, first, second)
     assert len(job.visible()) == 2
+
+
+def test_a_driver_that_publishes_at_the_same_moment_is_no_loss(tmp_path, monkeypatch):
+    job, other = Job(tmp_path), Job(tmp_path)
+    tokens = job.stage(1, (1, "a"))
+    move = LocalFileSystem.move
+
+    def overtaken(file_system, source, target):
+        monkeypatch.setattr(LocalFileSystem, "move", move)
+        other.commit(1, tokens)
+        move(file_system, source, target)
+
+    monkeypatch.setattr(LocalFileSystem, "move", overtaken)
+    job.commit(1, tokens)
+    assert job.content() == '{"id":1,"card":"a"}\n'
 
 
 def test_records_that_are_nowhere_are_an_error(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from penstock.common import Row, SimpleStringSchema, Types
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
-from penstock.common.errors import ConfigurationError, TypeMismatchError
+from penstock.common.errors import ConfigurationError, TypeMismatchError, UnsupportedError
 from penstock.common.serialization import ByteArraySchema, RowFieldExtractorSchema
 from penstock.connectors.json.rows import JsonRowSerializationSchema
 from penstock.connectors.kafka import (
@@ -251,3 +251,9 @@ def test_other_guarantees_have_nothing_to_publish(tmp_path, guarantee):
     assert sink.create_publisher(PublisherContext("job", "uid", 0, 1, storage)) is None
     assert sink.create_committer(CommitterContext("job", "uid", storage)) is None
     assert sink_builder().build().guarantee is DeliveryGuarantee.NONE
+
+
+def test_transactions_that_tasks_commit_by_themselves_are_refused():
+    builder = sink_builder().set_property("penstock.commit.in.task", "true")
+    with pytest.raises(UnsupportedError, match="an epoch that has failed is planned anew"):
+        builder.build()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -191,3 +192,20 @@ def test_builders_ask_for_a_type() -> None:
         JsonRowDeserializationSchema.builder().build()
     with pytest.raises(ConfigurationError, match="with_type_info"):
         JsonRowSerializationSchema.builder().build()
+
+
+@dataclass
+class Pair:
+    id: int
+    name: str
+
+
+@pytest.mark.parametrize("row", ["id BIGINT, name STRING", Pair])
+def test_rows_may_be_described_by_ddl_text_or_a_class(row):
+    json_rows = JsonRowDeserializationSchema.builder().type_info(row).build()
+    csv_rows = CsvRowDeserializationSchema.Builder(row).build()
+    read = json_rows.to_batch([b'{"id": 1, "name": "a"}'], [None]).values
+    assert csv_rows.to_batch([b"1,a"], [None]).values == read
+    assert read == ([Pair(1, "a")] if row is Pair else [Row(id=1, name="a")])
+    assert JsonRowSerializationSchema.builder().with_type_info(row).build().serialize(read[0]) == b'{"id":1,"name":"a"}'
+    assert CsvRowSerializationSchema.Builder(row).build().serialize(read[0]) == b"1,a\n"

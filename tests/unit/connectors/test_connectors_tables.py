@@ -146,6 +146,17 @@ def test_an_older_copy_of_the_checkpoint_is_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_epochs_without_output_make_no_commit(tmp_path, kind):
+    env = environment(tmp_path)
+    records = env.from_collection([(1, Decimal("1.00"))], RECORD).filter(lambda record: False)
+    records.sink_to(sink_of(kind, tmp_path)).uid("out")
+    env.execute()
+    assert not (tmp_path / "table").exists()
+    # Iceberg's table is made when the job starts.
+    assert len(list(tmp_path.rglob("*.metadata.json"))) == (kind == "iceberg")
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_records_of_other_columns_are_refused(tmp_path, kind):
     write_input(tmp_path / "in")
     run(kind, tmp_path, tmp_path / "in")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from penstock.common.batch import Batch
 from penstock.common.errors import ConfigurationError, EnvironmentNotReadyError, SinkError, SourceError
-from penstock.common.serialization import DeserializationError, DeserializationSchema, SerializationSchema, Timestamps
-from penstock.common.typeinfo import TypeInformation
+from penstock.common.serialization import DeserializationError, SerializationSchema
 from penstock.connectors.avro.rows import (
-    AvroReading,
+    AvroMessages,
     read_record,
     schema_of,
     written_record,
 )
 from penstock.connectors.avro.schema import AvroSchema
 from penstock.connectors.avro.values import AvroRecords
-from penstock.connectors.declared_rows import DeclaredRow, RowDescription
+from penstock.connectors.declared_rows import RowDescription
 
 _HEADER = struct.Struct(">bI")
 _MAGIC = 0
@@ -84,7 +82,7 @@ def _registry_error() -> type[Exception]:
     return SchemaRegistryError
 
 
-class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
+class ConfluentRegistryAvroDeserializationSchema(AvroMessages):
     """Each message has the id of its schema before its bytes; it is resolved to `schema` by Avro's rules.
 
     `schema` is an `AvroSchema`, its JSON text, or the type of the rows (a dataclass, `Types.ROW_NAMED`, DDL text).
@@ -96,29 +94,11 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
         schema_registry_url: str,
         registry_configs: Mapping[str, Any] | None = None,
     ) -> None:
-        self._schema = schema_of("ConfluentRegistryAvroDeserializationSchema", schema)
+        super().__init__(schema)
         self._registry = SchemaRegistry(schema_registry_url, registry_configs)
-        self._declared: TypeInformation | None = None
-        is_json = isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"'))
-        if not isinstance(schema, AvroSchema) and not is_json:
-            self._declared = DeclaredRow.of("ConfluentRegistryAvroDeserializationSchema", schema).type_info
-        self._reading = AvroReading(self._schema, self._declared)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_reading"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._reading = AvroReading(self._schema, self._declared)
-
-    @property
-    def produced_type(self) -> TypeInformation:  # noqa: D102
-        return self._reading.produced_type
-
-    def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
-        return self._reading.batch(messages, timestamps, self._read)
-
-    def _read(self, message: bytes) -> Any:
+    def read(self, message: bytes) -> Any:
+        """The dict of one record."""
         if len(message) < _HEADER.size or message[0] != _MAGIC:
             raise ValueError("it does not begin with the id of a schema (a zero byte and four of the id)")
         _, schema_id = _HEADER.unpack_from(message)

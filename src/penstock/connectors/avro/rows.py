@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,9 +30,20 @@ def schema_of(what: str, schema: AvroSchema | RowDescription) -> AvroSchema:
     """The schema that a program gives as one, as JSON text, or as the type of the rows."""
     if isinstance(schema, AvroSchema):
         return schema
-    if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
+    if isinstance(schema, str) and _is_schema_text(schema):
         return AvroSchema.parse_string(schema)
     return AvroSchema.of_row(DeclaredRow.of(what, schema))
+
+
+def _is_schema_text(schema: str) -> bool:
+    return schema.lstrip().startswith(("{", "[", '"'))
+
+
+def _declared_type(what: str, schema: AvroSchema | RowDescription) -> TypeInformation | None:
+    """The type of the rows where the program gave one, so that its dataclass comes out again."""
+    if isinstance(schema, AvroSchema) or (isinstance(schema, str) and _is_schema_text(schema)):
+        return None
+    return DeclaredRow.of(what, schema).type_info
 
 
 class AvroReading:
@@ -79,20 +91,13 @@ def read_record(message: bytes, writer: AvroSchema, reader: AvroSchema, start: i
     return record
 
 
-class AvroDeserializationSchema(DeserializationSchema):
-    """Each message is one Avro record, read by a schema into rows.
+class AvroMessages(DeserializationSchema):
+    """What all schemas of Avro messages do alike; how one message is read is for the classes below."""
 
-    `schema` is an `AvroSchema`, its JSON text, or the type of the rows (a dataclass, `Types.ROW_NAMED`, DDL text).
-    `writer_schema` is what the messages were written with, where that is another: it is resolved to `schema` by Avro's
-    rules. Messages without a value are skipped.
-    """
-
-    def __init__(
-        self, schema: AvroSchema | RowDescription, writer_schema: AvroSchema | RowDescription | None = None
-    ) -> None:
-        self._schema = schema_of("AvroDeserializationSchema", schema)
-        self._writer = self._schema if writer_schema is None else schema_of("AvroDeserializationSchema", writer_schema)
-        self._declared = _declared_type(schema)
+    def __init__(self, schema: AvroSchema | RowDescription) -> None:
+        what = type(self).__name__
+        self._schema = schema_of(what, schema)
+        self._declared = _declared_type(what, schema)
         self._reading = AvroReading(self._schema, self._declared)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -107,9 +112,30 @@ class AvroDeserializationSchema(DeserializationSchema):
         return self._reading.produced_type
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
-        return self._reading.batch(
-            messages, timestamps, lambda message: read_record(message, self._writer, self._schema)
-        )
+        return self._reading.batch(messages, timestamps, self.read)
+
+    @abstractmethod
+    def read(self, message: bytes) -> Any:
+        """The dict of one record."""
+
+
+class AvroDeserializationSchema(AvroMessages):
+    """Each message is one Avro record, read by a schema into rows.
+
+    `schema` is an `AvroSchema`, its JSON text, or the type of the rows (a dataclass, `Types.ROW_NAMED`, DDL text).
+    `writer_schema` is what the messages were written with, where that is another: it is resolved to `schema` by Avro's
+    rules. Messages without a value are skipped.
+    """
+
+    def __init__(
+        self, schema: AvroSchema | RowDescription, writer_schema: AvroSchema | RowDescription | None = None
+    ) -> None:
+        super().__init__(schema)
+        self._writer = self._schema if writer_schema is None else schema_of(type(self).__name__, writer_schema)
+
+    def read(self, message: bytes) -> Any:
+        """The dict of one record."""
+        return read_record(message, self._writer, self._schema)
 
 
 class AvroSerializationSchema(SerializationSchema):
@@ -155,10 +181,3 @@ def _schema_text(record_class: str | None, avro_schema_string: str | None) -> st
     if record_class is not None:
         raise UnsupportedError(f"{record_class} is a Java class, and there is no JVM of Flink here: pass the schema")
     raise TypeError('pass the schema as JSON text: avro_schema_string=\'{"type": "record", ...}\'')
-
-
-def _declared_type(schema: AvroSchema | RowDescription) -> TypeInformation | None:
-    """The type of the rows where the program gave one, so that its dataclass comes out again."""
-    if isinstance(schema, AvroSchema) or (isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"'))):
-        return None
-    return DeclaredRow.of("AvroDeserializationSchema", schema).type_info

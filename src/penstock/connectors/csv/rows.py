@@ -23,6 +23,7 @@ from penstock.common.serialization import (
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
 from penstock.connectors.csv.columns import CsvColumns
 from penstock.connectors.csv.field_text import Parse, field_parser, field_text
+from penstock.connectors.declared_rows import RowDescription, row_type_of
 
 _ALWAYS_QUOTED_LENGTH = 24
 """Flink quotes longer texts without looking into them."""
@@ -42,8 +43,8 @@ class CsvDialect:
 class CsvRowDeserializationSchemaBuilder:
     """Makes a `CsvRowDeserializationSchema`."""
 
-    def __init__(self, type_info: TypeInformation) -> None:
-        self._type_info = _composite("CsvRowDeserializationSchema", type_info)
+    def __init__(self, type_info: RowDescription) -> None:
+        self._type_info = row_type_of("CsvRowDeserializationSchema", type_info)
         self._dialect = CsvDialect()
         self._allow_comments = False
         self._ignore_parse_errors = False
@@ -196,8 +197,8 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 class CsvRowSerializationSchemaBuilder:
     """Makes a `CsvRowSerializationSchema`."""
 
-    def __init__(self, type_info: TypeInformation) -> None:
-        self._type_info = _composite("CsvRowSerializationSchema", type_info)
+    def __init__(self, type_info: RowDescription) -> None:
+        self._type_info = row_type_of("CsvRowSerializationSchema", type_info)
         self._dialect = CsvDialect()
         self._line_delimiter = "\n"
 
@@ -329,15 +330,6 @@ def _fast_columns(type_info: TypeInformation, dialect: CsvDialect) -> CsvColumns
     return CsvColumns.of(
         type_info, dialect.delimiter, quote=dialect.quote, escape=dialect.escape, null_literal=dialect.null_literal
     )
-
-
-def _composite(schema: str, type_info: TypeInformation) -> TypeInformation:
-    if not isinstance(type_info, CompositeTypeInfo):
-        raise ConfigurationError(
-            f"{schema}: a line of CSV is a type with fields (Types.ROW_NAMED, a dataclass, a NamedTuple), "
-            f"got {type_info!r}"
-        )
-    return type_info
 
 
 def _character(what: str, given: str) -> str:

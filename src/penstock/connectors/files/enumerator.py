@@ -45,12 +45,19 @@ class FileEnumerator(SplitEnumerator):
         self._state = state
         self._next_listing: int | None = None
         self._unsettled: dict[str, ListedFile] = {}
+        self._record_bytes: dict[str, float | None] = {}
+        """Of the file that is read now: what was estimated once."""
         pending = sorted(
             ListedFile(entry[0], key.removeprefix(_FILE), entry[1])
             for key, entry in state.items()
             if key.startswith(_FILE) and entry[2] < entry[1]
         )
         self._pending = deque(pending)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that have been found so far."""
+        return sorted(key.removeprefix(_FILE) for key in self._state if key.startswith(_FILE))
 
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         if self._watch_interval is None:
@@ -64,6 +71,14 @@ class FileEnumerator(SplitEnumerator):
 
     def is_exhausted(self) -> bool:  # noqa: D102
         return self._watch_interval is None and _LISTED in self._state and not self._pending
+
+    def lag(self) -> int | None:
+        """An estimate, from the bytes that wait and the size of a record in the first file."""
+        if not self._pending:
+            return 0
+        per_record = self._bytes_per_record(self._pending[0].path)
+        waiting = sum(file.size - self._state[_FILE + file.path][2] for file in self._pending)
+        return None if per_record is None else max(1, int(waiting / per_record))
 
     def next_poll(self, now: int) -> int:  # noqa: D102
         return super().next_poll(now) if self._next_listing is None else self._next_listing
@@ -115,10 +130,15 @@ class FileEnumerator(SplitEnumerator):
         return reads
 
     def _affordable_bytes(self, budget: EpochBudget) -> int:
-        per_record = self._format.bytes_per_record(self._pending[0].path)
+        per_record = self._bytes_per_record(self._pending[0].path)
         if per_record is None:
             return budget.max_bytes
         return max(1, min(budget.max_bytes, int(per_record * budget.max_records)))
+
+    def _bytes_per_record(self, path: str) -> float | None:
+        if path not in self._record_bytes:
+            self._record_bytes = {path: self._format.bytes_per_record(path)}
+        return self._record_bytes[path]
 
     def _chunk_bytes(self, affordable: int, parallelism: int) -> int:
         """Small enough that all tasks have something to read, large enough to be worth a task."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +20,7 @@ from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
     EpochBudget,
+    FieldCondition,
     Source,
     SplitEnumerator,
     SplitRead,
@@ -114,6 +116,19 @@ class FileSource(Source):
 
     def create_reader(self) -> SplitReader:  # noqa: D102
         return _FileReader(self._format, self._on_error, skips_missing=self._skips_missing)
+
+    def reading(self, fields: Sequence[str]) -> Source | None:  # noqa: D102
+        return self._in_format(self._format.reading(fields))
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> Source | None:  # noqa: D102
+        return self._in_format(self._format.skipping(conditions))
+
+    def _in_format(self, file_format: FileFormat | None) -> Source | None:
+        if file_format is None or file_format is self._format:
+            return None
+        changed = copy.copy(self)
+        changed._format = file_format
+        return changed
 
     def describe(self) -> str:  # noqa: D102
         kind = type(self._format).__name__.removesuffix("Format")

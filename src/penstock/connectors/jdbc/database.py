@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.common.codecs import codec_for
-from penstock.common.errors import ConfigurationError
+from penstock.common.errors import ConfigurationError, TypeMismatchError
+from penstock.common.kernels import pc
 from penstock.common.typeinfo import (
     BasicType,
     BasicTypeInfo,
@@ -37,6 +38,17 @@ Converter = Callable[[Any], Any]
 
 class TryAgainError(Exception):
     """Somebody else was in the way: the transaction is to be tried again."""
+
+
+def refuse_numbers(
+    names: Sequence[str], columns: Sequence[pa.Array], is_refused: Callable[[pa.Array], pa.Array], reason: str
+) -> None:
+    """Raises `TypeMismatchError` for the first floating number that a database cannot hold."""
+    for name, column in zip(names, columns, strict=True):
+        if pa.types.is_floating(column.type):
+            index = pc.index(is_refused(column), True).as_py()
+            if index >= 0:
+                raise TypeMismatchError(f"field {name!r}: {reason}; give None instead", index=index)
 
 
 class TableColumn(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.common.errors import ConfigurationError, EnvironmentNotReadyError, TypeMismatchError
+from penstock.common.errors import ConfigurationError, EnvironmentNotReadyError
 from penstock.common.kernels import pc
 from penstock.common.time import Instant
 from penstock.common.typeinfo import TypeInformation, Types
@@ -23,6 +23,7 @@ from penstock.connectors.jdbc.database import (
     TableTarget,
     as_json_text,
     has_parts,
+    refuse_numbers,
 )
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -105,13 +106,9 @@ class MySql(Database):
         return as_json_text if has_parts(type_info) else None
 
     def refuse_values(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
-        for name, column in zip(names, columns, strict=True):
-            if pa.types.is_floating(column.type):
-                index = pc.index(pc.is_finite(column), False).as_py()
-                if index >= 0:
-                    raise TypeMismatchError(
-                        f"field {name!r}: MySQL has no NaN and no infinities; give None instead", index=index
-                    )
+        refuse_numbers(
+            names, columns, lambda column: pc.invert(pc.is_finite(column)), "MySQL has no NaN and no infinities"
+        )
 
     def upsert_sql(self, target: TableTarget) -> str:
         # Which key is meant MySQL does not ask: a row replaces the one with which it shares any unique key.

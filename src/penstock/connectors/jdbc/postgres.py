@@ -26,6 +26,7 @@ from penstock.connectors.jdbc.database import (
     as_json_text,
     has_parts,
 )
+from penstock.connectors.jdbc.postgres_connection import watched_connection_class
 from penstock.connectors.jdbc.postgres_types import column_of
 from penstock.connectors.json.encoding import jsonable
 
@@ -74,7 +75,7 @@ class Postgres(Database):
     def connect(self) -> Connection:
         options = self.options
         password = self.address.login.password
-        connection = _psycopg().connect(
+        connection = watched_connection_class(_psycopg(), options.statement_timeout_seconds).connect(
             **{
                 "application_name": "penstock",
                 # A server that is gone without a word is noticed, also while nothing is sent.

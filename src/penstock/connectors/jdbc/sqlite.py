@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.common.errors import ConfigurationError, TypeMismatchError
+from penstock.common.errors import ConfigurationError
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import (
     BasicType,
@@ -31,6 +31,7 @@ from penstock.connectors.jdbc.database import (
     TableTarget,
     as_json_text,
     has_parts,
+    refuse_numbers,
 )
 from penstock.connectors.json.encoding import jsonable
 
@@ -83,13 +84,7 @@ class Sqlite(Database):
                 return None
 
     def refuse_values(self, names: Sequence[str], columns: Sequence[pa.Array]) -> None:
-        for name, column in zip(names, columns, strict=True):
-            if pa.types.is_floating(column.type):
-                index = pc.index(pc.is_nan(column), True).as_py()
-                if index >= 0:
-                    raise TypeMismatchError(
-                        f"field {name!r}: SQLite has no NaN, it would become NULL; give None instead", index=index
-                    )
+        refuse_numbers(names, columns, pc.is_nan, "SQLite has no NaN, it would become NULL")
 
     def upsert_sql(self, target: TableTarget) -> str:
         keys = ", ".join(map(self.quoted, target.keys))

@@ -121,6 +121,7 @@ class JsonColumns:
             )
             if table.num_rows != objects:
                 return None
+            table.validate(full=True)  # the parser does not look whether text is UTF-8
             columns: list[pa.Array] = []
             for field in self._schema:
                 column = table.column(field.name)

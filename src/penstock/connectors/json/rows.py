@@ -16,6 +16,7 @@ from penstock.common.serialization import (
     with_values,
 )
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.json.columns import JsonColumns, JsonError
 from penstock.connectors.json.encoding import json_lines
 from penstock.connectors.json.json_schema import type_of_json_schema
@@ -31,9 +32,9 @@ class JsonRowDeserializationSchemaBuilder:
         self._fail_on_missing_field = False
         self._ignore_parse_errors = False
 
-    def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchemaBuilder:
-        """Sets the type of the records; the names of its fields are those of the JSON objects."""
-        self._type_info = type_info
+    def type_info(self, type_info: RowDescription) -> JsonRowDeserializationSchemaBuilder:
+        """Sets the type of the records, also a dataclass or DDL text; its fields are those of the JSON objects."""
+        self._type_info = row_type_of("JsonRowDeserializationSchema", type_info)
         return self
 
     def json_schema(self, json_schema: str) -> JsonRowDeserializationSchemaBuilder:
@@ -127,9 +128,9 @@ class JsonRowSerializationSchemaBuilder:
     def __init__(self) -> None:
         self._type_info: TypeInformation | None = None
 
-    def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchemaBuilder:
-        """Sets the type of the records."""
-        self._type_info = type_info
+    def with_type_info(self, type_info: RowDescription) -> JsonRowSerializationSchemaBuilder:
+        """Sets the type of the records, also a dataclass or DDL text."""
+        self._type_info = row_type_of("JsonRowSerializationSchema", type_info)
         return self
 
     def build(self) -> JsonRowSerializationSchema:

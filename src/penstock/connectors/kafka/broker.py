@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.common.errors import SourceError
-from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin
+from penstock.connectors.kafka.client import (
+    ClientErrors,
+    client_log,
+    confluent_kafka,
+    confluent_kafka_admin,
+    is_refusal,
+)
 from penstock.connectors.kafka.offsets import KafkaTopicPartition, Offsets
 from penstock.connectors.kafka.properties import KafkaProperties
 
@@ -26,6 +32,8 @@ class KafkaBroker:
         self._properties = properties
         self._kafka = confluent_kafka()
         self._admin_module = confluent_kafka_admin()
+        self._errors = ClientErrors()
+        self._timeout = min(_TIMEOUT_SECONDS, properties.read_timeout_ms / 1000)
         self._admin = self._connect()
         levels = self._kafka.IsolationLevel
         committed = properties.isolation_level == "read_committed"
@@ -68,7 +76,7 @@ class KafkaBroker:
     def committed(self, partitions: list[KafkaTopicPartition]) -> Offsets:
         """What the consumer group has committed; partitions without are left out."""
         asked = [self._kafka.TopicPartition(*each) for each in partitions]
-        answered = self._explained(lambda: self._group().committed(asked, timeout=_TIMEOUT_SECONDS))
+        answered = self._explained(lambda: self._group().committed(asked, timeout=self._timeout))
         return {KafkaTopicPartition(each.topic, each.partition): each.offset for each in answered if each.offset >= 0}
 
     def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
@@ -82,7 +90,8 @@ class KafkaBroker:
             self._group_consumer.close()
 
     def _connect(self) -> Any:
-        return self._admin_module.AdminClient(self._properties.admin_configuration(), logger=client_log)
+        configuration = {**self._properties.admin_configuration(), "error_cb": self._errors}
+        return self._admin_module.AdminClient(configuration, logger=client_log)
 
     def _group(self) -> Any:
         if self._group_consumer is None:
@@ -90,7 +99,7 @@ class KafkaBroker:
         return self._group_consumer
 
     def _topics(self) -> dict[str, list[KafkaTopicPartition]]:
-        metadata = self._explained(lambda: self._admin.list_topics(timeout=_TIMEOUT_SECONDS))
+        metadata = self._explained(lambda: self._admin.list_topics(timeout=self._timeout))
         return {
             name: [KafkaTopicPartition(name, number) for number in sorted(topic.partitions)]
             for name, topic in metadata.topics.items()
@@ -103,9 +112,9 @@ class KafkaBroker:
         asked = {self._kafka.TopicPartition(*each): wanted for each in partitions}
 
         def ask() -> Offsets:
-            futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=_TIMEOUT_SECONDS)
+            futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=self._timeout)
             return {
-                KafkaTopicPartition(each.topic, each.partition): future.result(_TIMEOUT_SECONDS + 1).offset
+                KafkaTopicPartition(each.topic, each.partition): future.result(self._timeout + 1).offset
                 for each, future in futures.items()
             }
 
@@ -117,27 +126,17 @@ class KafkaBroker:
             try:
                 return ask()
             except (self._kafka.KafkaException, TimeoutError) as problem:
-                if time.monotonic() > deadline or self._is_for_good(problem):
+                # The client says why only when it is asked.
+                self._admin.poll(0)
+                cause = self._errors.explaining(problem)
+                if time.monotonic() > deadline or self._is_for_good(cause):
                     raise SourceError(
-                        f"Kafka at {self._properties.bootstrap_servers} does not answer as it should: {problem}"
+                        f"Kafka at {self._properties.bootstrap_servers} does not answer as it should: {cause}"
                     ) from problem
             time.sleep(_PAUSE_SECONDS)
             # A client that knew the leader of before asks it for ever: a restarted broker answers FENCED_LEADER_EPOCH.
             self._admin = self._connect()
 
-    def _is_for_good(self, problem: Exception) -> bool:
+    def _is_for_good(self, problem: BaseException) -> bool:
         """Whether waiting cannot help. All else may pass: a broker that restarts causes errors of many kinds."""
-        if isinstance(problem, TimeoutError):
-            return False
-        codes = self._kafka.KafkaError
-        return problem.args[0].code() in (
-            codes._AUTHENTICATION,
-            codes._INVALID_ARG,
-            codes._SSL,
-            codes._UNSUPPORTED_FEATURE,
-            codes.CLUSTER_AUTHORIZATION_FAILED,
-            codes.GROUP_AUTHORIZATION_FAILED,
-            codes.SASL_AUTHENTICATION_FAILED,
-            codes.TOPIC_AUTHORIZATION_FAILED,
-            codes.UNSUPPORTED_VERSION,
-        )
+        return isinstance(problem, self._kafka.KafkaException) and is_refusal(problem.args[0])

@@ -29,3 +29,43 @@ def confluent_kafka_admin() -> Any:
     import confluent_kafka.admin as module
 
     return module
+
+
+def is_refusal(error: Any) -> bool:
+    """Whether an error of the client is one that waiting does not help: no way in, or nothing that could be done."""
+    codes = confluent_kafka().KafkaError
+    return error.code() in (
+        codes._AUTHENTICATION,
+        codes._INVALID_ARG,
+        codes._SSL,
+        codes._UNSUPPORTED_FEATURE,
+        codes.CLUSTER_AUTHORIZATION_FAILED,
+        codes.GROUP_AUTHORIZATION_FAILED,
+        codes.SASL_AUTHENTICATION_FAILED,
+        codes.TOPIC_AUTHORIZATION_FAILED,
+        codes.UNSUPPORTED_VERSION,
+    )
+
+
+class ClientErrors:
+    """What a client says of itself, as its `error_cb`.
+
+    A call that nobody answers ends in a time-out, and only here is told why: a wrong password, an unknown certificate.
+    """
+
+    def __init__(self) -> None:
+        self.first: Any = None
+        """The first of them, of which there are many kinds: most say that a broker is away."""
+        self.refusal: Any = None
+        """The first for which waiting does not help."""
+
+    def __call__(self, error: Any) -> None:
+        """Takes an error."""
+        if self.first is None:
+            self.first = error
+        if self.refusal is None and is_refusal(error):
+            self.refusal = error
+
+    def explaining(self, problem: BaseException) -> BaseException:
+        """The refusal behind a problem, if there is one; else the problem."""
+        return problem if self.refusal is None else confluent_kafka().KafkaException(self.refusal)

@@ -65,6 +65,11 @@ class KafkaEnumerator(SplitEnumerator):
             if name.startswith(_OFFSET)
         }
 
+    @property
+    def offsets(self) -> dict[KafkaTopicPartition, int]:
+        """The next offset to read in every partition."""
+        return {partition: self._state[_OFFSET + split] for split, partition in self._partitions.items()}
+
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         self._commit_offsets()
         self._discover(now)
@@ -120,8 +125,14 @@ class KafkaEnumerator(SplitEnumerator):
             size=records,
         )
 
+    def _offset_key(self, split: str) -> str:
+        return _OFFSET + split
+
+    def _stop_of(self, split: str) -> int | None:
+        return self._state.get(_STOP + split)
+
     def _is_finished(self, split: str) -> bool:
-        stop = self._state.get(_STOP + split)
+        stop = self._stop_of(split)
         return stop is not None and self._state[_OFFSET + split] >= stop
 
     def _discover(self, now: int) -> None:
@@ -149,7 +160,7 @@ class KafkaEnumerator(SplitEnumerator):
         """What earlier epochs have read, for monitoring: the truth is in the manifest."""
         if self._properties.group_id is None or not self._properties.commits_offsets:
             return
-        reached = {each: self._state[_OFFSET + split] for split, each in self._partitions.items()}
+        reached = self.offsets
         moved = {each: offset for each, offset in reached.items() if self._committed.get(each) != offset}
         if moved:
             self._broker.commit(moved)

@@ -12,13 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.common.errors import ConfigurationError
-from penstock.connectors.kafka.client import client_log, confluent_kafka
+from penstock.connectors.kafka.client import ClientErrors, client_log, confluent_kafka, is_refusal
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
 
 _ROOM_SECONDS = 0.1
 _ANY_PARTITION = -1
 _NOW = 0
 _ANSWER_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 5.0
 """How much later than it was told to the client may return."""
 
@@ -31,12 +32,11 @@ class MessageProducer:
         self._answer_seconds = min(_ANSWER_SECONDS, properties.write_timeout_seconds)
         self._failure: Any = None
         """Why the first message that was not delivered was not."""
-        self._lost_connection: Any = None
-        """The first error of the client itself, of which there are many kinds: most say that a broker is away."""
+        self._errors = ClientErrors()
         configuration = properties.producer_configuration(transactional_id)
         try:
             self._producer = self._kafka.Producer(
-                {**configuration, "on_delivery": self._note_failure, "error_cb": self._note_loss}, logger=client_log
+                {**configuration, "on_delivery": self._note_failure, "error_cb": self._errors}, logger=client_log
             )
         except self._kafka.KafkaException as problem:
             raise ConfigurationError(f"Kafka's client refuses the properties of the sink: {told(problem)}") from None
@@ -68,7 +68,8 @@ class MessageProducer:
     def flush(self) -> None:
         """Waits until the brokers have everything; messages that wait for too long time out."""
         with self._real_cause():
-            self._producer.flush()
+            while self._producer.flush(_LOOK_SECONDS):
+                self._raise_refusal()
         self._raise_failure()
 
     def init_transactions(self) -> None:
@@ -78,7 +79,7 @@ class MessageProducer:
     def has_lost_connection(self) -> bool:
         """Whether a broker has been away: transactions of this producer may hang."""
         self._poll(0)
-        return self._lost_connection is not None
+        return self._errors.first is not None
 
     def begin_transaction(self) -> None:
         """Begins a transaction."""
@@ -91,8 +92,8 @@ class MessageProducer:
         """
         # Why a message was not delivered says more than that the transaction is lost.
         self.flush()
-        if self._lost_connection is not None:
-            raise self._kafka.KafkaException(self._lost_connection)
+        if self._errors.first is not None:
+            raise self._kafka.KafkaException(self._errors.refusal or self._errors.first)
         mark = self._kafka.TopicPartition(topic, 0, offset)
         self._within_time(
             lambda: self._producer.send_offsets_to_transaction([mark], group_metadata, self._answer_seconds)
@@ -102,10 +103,6 @@ class MessageProducer:
     def abandon(self) -> None:
         """Drops what is on its way; the next producer of the same transactional id aborts the transaction."""
         self._producer.purge()
-
-    def _note_loss(self, error: Any) -> None:
-        if self._lost_connection is None:
-            self._lost_connection = error
 
     def _note_failure(self, error: Any, _: Any) -> None:
         if error is not None and self._failure is None:
@@ -125,11 +122,17 @@ class MessageProducer:
                 done.set_exception(problem)
 
         threading.Thread(target=run, name="penstock-kafka-transaction", daemon=True).start()
-        done.result(self._answer_seconds + _PATIENCE_SECONDS)
+        try:
+            done.result(self._answer_seconds + _PATIENCE_SECONDS)
+        except (self._kafka.KafkaException, TimeoutError):
+            # The client says why only when it is asked.
+            self._poll(0)
+            raise
 
     def _poll(self, seconds: float) -> None:
         with self._real_cause():
             self._producer.poll(seconds)
+        self._raise_refusal()
         self._raise_failure()
 
     @contextmanager
@@ -141,8 +144,12 @@ class MessageProducer:
             cause = collision.__cause__
             if cause is not None and isinstance(cause, self._kafka.KafkaException):
                 raise cause from None
-            error = self._lost_connection or self._kafka.KafkaError(self._kafka.KafkaError._FATAL)
+            error = self._errors.first or self._kafka.KafkaError(self._kafka.KafkaError._FATAL)
             raise self._kafka.KafkaException(error) from collision
+
+    def _raise_refusal(self) -> None:
+        if self._errors.refusal is not None:
+            raise self._kafka.KafkaException(self._errors.refusal)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -166,24 +173,16 @@ def is_transient(problem: BaseException) -> bool:
     if not isinstance(problem, kafka.KafkaException):
         return False
     codes = kafka.KafkaError
-    return problem.args[0].code() not in (
-        codes._AUTHENTICATION,
-        codes._INVALID_ARG,
-        codes._SSL,
+    error = problem.args[0]
+    return not is_refusal(error) and error.code() not in (
         codes._UNKNOWN_PARTITION,
         codes._UNKNOWN_TOPIC,
-        codes._UNSUPPORTED_FEATURE,
-        codes.CLUSTER_AUTHORIZATION_FAILED,
-        codes.GROUP_AUTHORIZATION_FAILED,
         codes.INVALID_REQUIRED_ACKS,
         codes.INVALID_TRANSACTION_TIMEOUT,
         codes.MSG_SIZE_TOO_LARGE,
-        codes.SASL_AUTHENTICATION_FAILED,
-        codes.TOPIC_AUTHORIZATION_FAILED,
         codes.TOPIC_EXCEPTION,
         codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         codes.UNKNOWN_TOPIC_OR_PART,
-        codes.UNSUPPORTED_VERSION,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.common.errors import ConfigurationError
+from penstock.common.errors import ConfigurationError, UnsupportedError
 from penstock.connectors.kafka.properties import RENAMED, client_settings, number
 
 _RENAMED = {**RENAMED, "max.request.size": "message.max.bytes", "delivery.timeout.ms": "message.timeout.ms"}
@@ -26,6 +26,7 @@ _REFUSED = {
     "partitioner.class": "Java classes cannot run here: use set_partitioner of the record serializer",
     "transactional.id": "every subtask has an id of its own: use set_transactional_id_prefix",
 }
+_COMMIT_IN_TASK = "penstock.commit.in.task"
 _WRITE_TIMEOUT = "penstock.write.timeout.ms"
 _TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 _OF_CONNECTIONS = (
@@ -114,7 +115,14 @@ class KafkaProducerProperties:
 
 def understood_by_producers(properties: Mapping[str, str]) -> KafkaProducerProperties:
     """Translates properties; raises `ConfigurationError` for those that cannot be honoured."""
-    left_out = _WITHOUT_MEANING | {_WRITE_TIMEOUT, _TRANSACTION_TIMEOUT, "client.id.prefix"}
+    if str(properties.get(_COMMIT_IN_TASK, "false")).lower() == "true":
+        raise UnsupportedError(
+            f"{_COMMIT_IN_TASK}: transactions that tasks commit by themselves, before the manifest, are not supported, "
+            "also not for deterministic programs: an epoch that has failed is planned anew, with the input that is "
+            "there by then, and what a task had committed would be taken for all of it. Exactly once publishes after "
+            "the manifest; at least once does not wait for it"
+        )
+    left_out = _WITHOUT_MEANING | {_WRITE_TIMEOUT, _TRANSACTION_TIMEOUT, _COMMIT_IN_TASK, "client.id.prefix"}
     client = client_settings(properties, renamed=_RENAMED, refused=_REFUSED, left_out=left_out)
     if "client.id.prefix" in properties:
         client["client.id"] = properties["client.id.prefix"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.connectors.kafka.client import client_log, confluent_kafka
+from penstock.connectors.kafka.client import ClientErrors, client_log, confluent_kafka
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
 from penstock.connectors.sink import EpochId
 
@@ -34,10 +34,10 @@ class PublishedEpochs:
 
     def __init__(self, properties: KafkaProducerProperties, prefix: str, job_id: str, uid: str, subtask: int) -> None:
         self._kafka = confluent_kafka()
+        self._errors = ClientErrors()
         # A job that starts from nothing has groups of its own.
-        self._consumer: Any = self._kafka.Consumer(
-            properties.group_configuration(f"{prefix}-{uid}-{subtask}-{job_id}"), logger=client_log
-        )
+        configuration = properties.group_configuration(f"{prefix}-{uid}-{subtask}-{job_id}")
+        self._consumer: Any = self._kafka.Consumer({**configuration, "error_cb": self._errors}, logger=client_log)
 
     @property
     def group_metadata(self) -> Any:
@@ -49,13 +49,24 @@ class PublishedEpochs:
 
         A transaction that is still open makes it fail: end it first.
         """
+        try:
+            answered = self._committed(topics)
+        except self._kafka.KafkaException as problem:
+            # The client says why only when it is asked.
+            self._consumer.poll(0)
+            cause = self._errors.explaining(problem)
+            if cause is problem:
+                raise
+            raise cause from problem
+        offset = max((each.offset for each in answered), default=-1)
+        return to_epoch(offset) if offset >= 0 else None
+
+    def _committed(self, topics: Iterable[str] | None) -> list[Any]:
         if topics is None:
             known = self._consumer.list_topics(timeout=_TIMEOUT_SECONDS).topics
             topics = [topic for topic in known if not topic.startswith(_INTERNAL)]
         asked = [self._kafka.TopicPartition(topic, 0) for topic in topics]
-        answered = self._consumer.committed(asked, timeout=_TIMEOUT_SECONDS)
-        offset = max((each.offset for each in answered), default=-1)
-        return to_epoch(offset) if offset >= 0 else None
+        return self._consumer.committed(asked, timeout=_TIMEOUT_SECONDS)
 
     def close(self) -> None:
         """Lets go of the connection."""

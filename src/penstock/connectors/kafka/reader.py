@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.common.batch import Batch
@@ -40,19 +40,19 @@ class KafkaReader(SplitReader):
         """Messages that came in with the last ones of a read but belong to the next."""
 
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
-        """The records with start <= offset < end."""
-        assert read.end is not None
+        """The records with start <= offset < end; where the end was left open, those that are there now."""
         topic: str = read.descriptor["topic"]
         partition: int = read.descriptor["partition"]
         self._move_to(topic, partition, read.start)
+        end: int = self._latest(topic, partition) if read.end is None else read.end
         records = 0
         size = 0
-        for messages in self._until(read.end, topic, partition, read.start):
+        for messages in self._until(end, topic, partition, read.start):
             records += len(messages)
             size += sum(map(len, messages))
-            yield from self._deserialized(messages)
-        self._is_at = (topic, partition, read.end)
-        self.position = {"offset": read.end, "records": records, "bytes": size}
+            yield from self.deserialized(messages)
+        self._is_at = (topic, partition, end)
+        self.position = {"offset": end, "records": records, "bytes": size}
         self.finished = read.finishes
 
     def close(self) -> None:
@@ -62,15 +62,30 @@ class KafkaReader(SplitReader):
             self._consumer.close()
             self._consumer = None
 
-    def _move_to(self, topic: str, partition: int, offset: int) -> None:
+    def assign(self, partitions: Iterable[tuple[str, int, int]]) -> None:
+        """Makes the consumer go on with (topic, partition, offset), and with nothing else."""
         if self._consumer is None:
             configuration = {**self._properties.consumer_configuration(), "error_cb": self._note_problem}
             self._consumer = self._kafka.Consumer(configuration, logger=client_log)
+        self._ahead = []
+        self._consumer.assign([self._kafka.TopicPartition(*each) for each in partitions])
+
+    def take(self, seconds: float, most: int) -> list[Any]:
+        """Waits that long for one message or event, and takes with it what has arrived already."""
+        first = self._consumer.poll(seconds)
+        if first is None:
+            return []
+        return [first, *self._consumer.consume(most - 1, 0)] if most > 1 else [first]
+
+    def _move_to(self, topic: str, partition: int, offset: int) -> None:
         if self._is_at != (topic, partition, offset):
-            self._ahead = []
-            self._consumer.assign([self._kafka.TopicPartition(topic, partition, offset)])
+            self.assign([(topic, partition, offset)])
         # Not known again until the read has ended well.
         self._is_at = None
+
+    def _latest(self, topic: str, partition: int) -> int:
+        place = self._kafka.TopicPartition(topic, partition)
+        return self._consumer.get_watermark_offsets(place, self._properties.read_timeout_ms / 1000)[1]
 
     def _until(self, end: int, topic: str, partition: int, offset: int) -> Iterator[list[Any]]:
         """Messages in batches. Offsets may have gaps: control records, aborted transactions, compaction."""
@@ -87,7 +102,7 @@ class KafkaReader(SplitReader):
             if any(error is not None for error in map(self._kafka.Message.error, arrived)):
                 events = [message for message in arrived if message.error() is not None]
                 records = [message for message in arrived if message.error() is None]
-                ends = [event.offset() for event in events if self._is_end(event, topic, partition, offset)]
+                ends = [event.offset() for event in events if self.is_end(event, topic, partition, offset)]
                 if max(ends, default=-1) >= end:
                     offset = end
             if records:
@@ -111,13 +126,9 @@ class KafkaReader(SplitReader):
         if self._ahead:
             arrived, self._ahead = self._ahead, []
             return arrived
-        first = self._consumer.poll(_PATIENCE_SECONDS)
-        if first is None:
-            return []
-        more = min(wanted - 1, _MAX_DRAIN)
-        return [first, *self._consumer.consume(more, 0)] if more > 0 else [first]
+        return self.take(_PATIENCE_SECONDS, min(wanted, _MAX_DRAIN))
 
-    def _is_end(self, message: Any, topic: str, partition: int, offset: int) -> bool:
+    def is_end(self, message: Any, topic: str, partition: int, offset: int) -> bool:
         """True for the message that says the partition's end is reached; raises for all that are errors."""
         error = message.error()
         if error.code() == self._kafka.KafkaError._PARTITION_EOF:
@@ -130,7 +141,8 @@ class KafkaReader(SplitReader):
             )
         raise SourceError(f"{where}: {error.str()}")
 
-    def _deserialized(self, messages: list[Any]) -> Iterator[Batch]:
+    def deserialized(self, messages: list[Any]) -> Iterator[Batch]:
+        """The records of some messages."""
         # Called as functions of the class, by map: no Python per message.
         stamps = map(self._kafka.Message.timestamp, messages)
         timestamps: list[int | None] = [timestamp if kind else None for kind, timestamp in stamps]

@@ -13,6 +13,8 @@ from penstock.connectors.deserialization import DeserializationSchema, FunctionD
 from penstock.connectors.kafka.broker import KafkaBroker
 from penstock.connectors.kafka.client import confluent_kafka
 from penstock.connectors.kafka.enumerator import KafkaEnumerator, Subscription
+from penstock.connectors.kafka.live_enumerator import KafkaLiveEnumerator
+from penstock.connectors.kafka.live_reader import KafkaLiveReader
 from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition
 from penstock.connectors.kafka.properties import KafkaProperties, understood
 from penstock.connectors.kafka.reader import KafkaReader
@@ -21,11 +23,12 @@ from penstock.connectors.kafka.record_deserialization import (
     KafkaConsumerRecord,
     KafkaRecordDeserializationSchema,
 )
+from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.connectors.source import Boundedness, EnumeratorContext, Source, SplitEnumerator, SplitReader
 from penstock.functions.output_tag import OutputTag
 
 
-class KafkaSource(Source):
+class KafkaSource(Source, LiveSource):
     """Reads Kafka topics, exactly once; made with `KafkaSource.builder()`.
 
     The offsets that a job has read are part of its checkpoint. Where a `group.id` is set they are also committed to
@@ -73,13 +76,20 @@ class KafkaSource(Source):
         return self._deserializer.produced_type
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:  # noqa: D102
-        broker = KafkaBroker(self._properties)
-        return KafkaEnumerator(
-            broker, self._subscription(broker), self._properties, self._starting, self._stopping, context
-        )
+        return self._enumerator(KafkaEnumerator, context)
 
     def create_reader(self) -> SplitReader:  # noqa: D102
         return KafkaReader(self._properties, self._deserializer, self._on_error)
+
+    def create_live_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:  # noqa: D102
+        return self._enumerator(KafkaLiveEnumerator, context)
+
+    def create_live_reader(self) -> LiveReader:  # noqa: D102
+        return KafkaLiveReader(self._properties, self._deserializer, self._on_error)
+
+    def _enumerator(self, kind: type[KafkaEnumerator], context: EnumeratorContext) -> KafkaEnumerator:
+        broker = KafkaBroker(self._properties)
+        return kind(broker, self._subscription(broker), self._properties, self._starting, self._stopping, context)
 
     def describe(self) -> str:  # noqa: D102
         what = self._topic_pattern or ", ".join(self._topics or sorted(map(str, self._partitions)))

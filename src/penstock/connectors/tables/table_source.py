@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, MutableMapping, Sequence
 
@@ -16,6 +17,7 @@ from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
     EpochBudget,
+    FieldCondition,
     Json,
     Source,
     SplitEnumerator,
@@ -57,6 +59,16 @@ class TableSource(Source):
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
         return self._format.produced_type
+
+    def reading(self, fields: Sequence[str]) -> Source | None:  # noqa: D102
+        narrowed = copy.copy(self)
+        narrowed._format = self._format.reading(fields)
+        return narrowed
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> Source | None:  # noqa: D102
+        changed = copy.copy(self)
+        changed._format = self._format.skipping(conditions)
+        return changed if changed._format is not self._format else None
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:  # noqa: D102
         return _TableEnumerator(self._files, None if context.bounded else self._watch_interval, context.state)

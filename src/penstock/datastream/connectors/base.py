@@ -2,7 +2,49 @@
 
 from __future__ import annotations
 
-from penstock.connectors.sink import DeliveryGuarantee, Sink
-from penstock.connectors.source import Source
+from penstock.connectors.polling_source import Page, PollingSource
+from penstock.connectors.sink import (
+    Committer,
+    CommitterContext,
+    DeliveryGuarantee,
+    EpochEnd,
+    EpochId,
+    PublisherContext,
+    Sink,
+    SinkWriter,
+    SinkWriterContext,
+    Token,
+    TokenPublisher,
+)
+from penstock.connectors.source import (
+    Boundedness,
+    EnumeratorContext,
+    EpochBudget,
+    Source,
+    SplitEnumerator,
+    SplitRead,
+    SplitReader,
+)
 
-__all__ = ["DeliveryGuarantee", "Sink", "Source"]
+__all__ = [
+    "Boundedness",
+    "Committer",
+    "CommitterContext",
+    "DeliveryGuarantee",
+    "EnumeratorContext",
+    "EpochBudget",
+    "EpochEnd",
+    "EpochId",
+    "Page",
+    "PollingSource",
+    "PublisherContext",
+    "Sink",
+    "SinkWriter",
+    "SinkWriterContext",
+    "Source",
+    "SplitEnumerator",
+    "SplitRead",
+    "SplitReader",
+    "Token",
+    "TokenPublisher",
+]

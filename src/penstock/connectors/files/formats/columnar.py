@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -13,7 +14,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
-from penstock.connectors.arrow_columns import columns_of, require_columns
+from penstock.connectors.arrow_columns import WantedColumns, require_columns
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.batches import batches_of_columns
 from penstock.connectors.broken_records import BrokenRecords
@@ -32,6 +33,8 @@ class _ColumnarFormat(BulkFormat):
         self._type_info: CompositeTypeInfo | None = None
         if type_info is not None:
             self._type_info = row_type_of(f"{self.kind} files", type_info)
+        self._fields: Sequence[str] | None = None
+        """The fields that are read, where that is not all of them."""
 
     @property
     def produced_type(self) -> TypeInformation:
@@ -57,6 +60,11 @@ class _ColumnarFormat(BulkFormat):
             raise SourceError(f"{paths[0]}: cannot be read as {self.kind}: {problem}") from problem
         return type(self)(type_of_schema(schema))
 
+    def reading(self, fields: Sequence[str]) -> FileFormat:
+        narrowed = copy.copy(self)
+        narrowed._fields = list(fields)
+        return narrowed
+
     def bytes_per_record(self, path: str) -> float | None:
         try:
             with file_system_of(path).open_input(path) as file:
@@ -73,8 +81,9 @@ class _ColumnarFormat(BulkFormat):
             try:
                 reader = self._opened(raw)
                 require_columns(codec.schema, self._schema(reader))
-                for records in self._parts(reader, codec.schema.names):
-                    yield from batches_of_columns(codec, columns_of(records, codec.schema))
+                wanted = WantedColumns(codec.schema, self._fields)
+                for records in self._parts(reader, wanted.names):
+                    yield from batches_of_columns(codec, wanted.columns_of(records))
             except SourceError as problem:
                 raise SourceError(f"{chunk.path}: {problem}") from problem
             except pa.ArrowException as problem:

@@ -9,6 +9,7 @@ from penstock.common.batch import Batch
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.broken_records import FAIL, BrokenRecords
 from penstock.connectors.files.chunk import FileChunk
+from penstock.connectors.source import FieldCondition
 
 
 class FileFormat(ABC):
@@ -38,6 +39,14 @@ class FileFormat(ABC):
     @abstractmethod
     def bytes_per_record(self, path: str) -> float | None:
         """An estimate from a look at the file; None when it has no records or nothing can be told."""
+
+    def reading(self, fields: Sequence[str]) -> FileFormat | None:
+        """The format whose records have None in all other fields; None where all have to be read in any case."""
+        return None
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> FileFormat | None:
+        """The format of which parts are left out that have no record that fulfils all conditions; None: it cannot."""
+        return None
 
     def for_files(self, paths: Sequence[str]) -> FileFormat:
         """The format for these files: itself, or one that has learnt their schema. Called where the source is made."""

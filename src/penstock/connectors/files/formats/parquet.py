@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.typeinfo import TypeInformation
-from penstock.connectors.arrow_columns import columns_of, require_columns
+from penstock.connectors.arrow_columns import WantedColumns, require_columns
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.batches import MAX_BATCH_RECORDS, batches_of_columns
 from penstock.connectors.broken_records import BrokenRecords
@@ -19,6 +20,8 @@ from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.files.chunk import FileChunk
 from penstock.connectors.files.file_system import file_system_of
 from penstock.connectors.files.formats.file_format import BulkFormat, FileFormat
+from penstock.connectors.files.formats.row_groups import may_fulfil
+from penstock.connectors.source import FieldCondition
 
 
 class ParquetFormat(BulkFormat):
@@ -31,6 +34,10 @@ class ParquetFormat(BulkFormat):
     def __init__(self, type_info: RowDescription | None = None, *, case_sensitive: bool = True) -> None:
         self._type_info = None if type_info is None else row_type_of("ParquetFormat", type_info)
         self._case_sensitive = case_sensitive
+        self._fields: Sequence[str] | None = None
+        """The fields that are read, where that is not all of them."""
+        self._conditions: tuple[FieldCondition, ...] = ()
+        """Row groups without a record that fulfils all of them are not read."""
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
@@ -63,6 +70,18 @@ class ParquetFormat(BulkFormat):
             raise SourceError(f"{paths[0]}: cannot be read as Parquet: {problem}") from problem
         return ParquetFormat(type_of_schema(schema))
 
+    def reading(self, fields: Sequence[str]) -> ParquetFormat:  # noqa: D102
+        narrowed = copy.copy(self)
+        narrowed._fields = list(fields)
+        return narrowed
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> ParquetFormat:  # noqa: D102
+        if self._conditions == tuple(conditions):
+            return self
+        changed = copy.copy(self)
+        changed._conditions = tuple(conditions)
+        return changed
+
     def read_records(self, chunk: FileChunk, broken: BrokenRecords) -> Iterator[Batch]:
         """The row groups whose middle lies in the chunk: each is in one chunk, however the file is cut."""
         codec = codec_for(self.produced_type)
@@ -71,27 +90,35 @@ class ParquetFormat(BulkFormat):
             try:
                 # Spark's timestamps are INT96; as nanoseconds, Arrow's default, the year 9999 would overflow.
                 file = pyarrow.parquet.ParquetFile(pa.PythonFile(raw, "r"), coerce_int96_timestamp_unit="us")
+                conditions = [
+                    (name, symbol, value)
+                    for field, symbol, value in self._conditions
+                    for name in self._names_in(file.schema_arrow, [field])
+                ]
                 groups = [
                     index
                     for index in range(file.metadata.num_row_groups)
                     if chunk.start <= _middle(file.metadata.row_group(index)) < chunk.end
+                    and may_fulfil(file.metadata.row_group(index), conditions)
                 ]
-                names = self._names_in(file.schema_arrow, codec.schema.names)
-                require_columns(pa.schema([pa.field(name, pa.null()) for name in names]), file.schema_arrow)
+                expected = self._names_in(file.schema_arrow, codec.schema.names)
+                require_columns(pa.schema([pa.field(name, pa.null()) for name in expected]), file.schema_arrow)
+                wanted = WantedColumns(codec.schema, self._fields)
+                names = self._names_in(file.schema_arrow, wanted.names)
                 for records in file.iter_batches(
                     batch_size=MAX_BATCH_RECORDS, row_groups=groups, columns=names, use_threads=False
                 ):
-                    batch = records.select(names).rename_columns(codec.schema.names)
-                    yield from batches_of_columns(codec, columns_of(batch, codec.schema))
+                    batch = records.select(names).rename_columns(wanted.names)
+                    yield from batches_of_columns(codec, wanted.columns_of(batch))
             except SourceError as problem:
                 raise SourceError(f"{chunk.path}: {problem}") from problem
             except pa.ArrowException as problem:
                 raise SourceError(f"{chunk.path}: cannot be read as Parquet: {problem}") from problem
 
-    def _names_in(self, schema: pa.Schema, names: list[str]) -> list[str]:
+    def _names_in(self, schema: pa.Schema, names: Sequence[str]) -> list[str]:
         """What the file calls the fields."""
         if self._case_sensitive:
-            return names
+            return list(names)
         there = {name.lower(): name for name in schema.names}
         return [there.get(name.lower(), name) for name in names]
 

@@ -75,28 +75,32 @@ class FileCommitter(Committer):
         return f"{self._directory}/{relative}"
 
     def _publish(self, epoch: EpochId, token: Token) -> None:
-        final = self._path(token["final"])
-        is_one_part = len(token["parts"]) == 1
-        there = self._file_system.status(final)
-        if there is not None:
-            if is_one_part and there.size != token["bytes"]:
-                raise SinkError(
-                    f"{final} exists and is not what epoch {epoch} wrote: it has {there.size} bytes "
-                    f"instead of {token['bytes']}. Something else writes files of these names: use another "
-                    "directory, prefix or uid"
-                )
+        if self._is_published(epoch, token):
             return
-        staged = token["parts"][0]
-        if not is_one_part:
+        final, staged = self._path(token["final"]), token["parts"][0]
+        if len(token["parts"]) > 1:
             staged = merged_name(self._settings, self._context.uid, self._context.job_id, token)
         try:
             self._file_system.move(self._path(staged), final)
         except FileNotFoundError:
+            if self._is_published(epoch, token):
+                return  # another driver of the job, which is about to be stopped, was a moment faster
             raise SinkError(
                 f"{token['records']} records of epoch {epoch} are lost: neither {final} nor the staged file "
                 f"{self._path(staged)} exists. Either one was removed, or the workers do not write to the directory "
                 "that the driver sees under this path"
             ) from None
+
+    def _is_published(self, epoch: EpochId, token: Token) -> bool:
+        final = self._path(token["final"])
+        there = self._file_system.status(final)
+        if there is not None and len(token["parts"]) == 1 and there.size != token["bytes"]:
+            raise SinkError(
+                f"{final} exists and is not what epoch {epoch} wrote: it has {there.size} bytes "
+                f"instead of {token['bytes']}. Something else writes files of these names: use another "
+                "directory, prefix or uid"
+            )
+        return there is not None
 
     def _mark_complete(self, buckets: Sequence[str]) -> None:
         """Tells readers of buckets that get no more records."""

@@ -1,0 +1,95 @@
+"""Follows partitions in a task: messages are taken as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.common.batch import Batch
+from penstock.connectors.broken_records import FAIL, OnError
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.reader import KafkaReader
+from penstock.connectors.kafka.record_deserialization import KafkaRecordDeserializationSchema
+from penstock.connectors.live_source import LiveReader
+from penstock.connectors.source import Json, SplitRead
+
+_MAX_DRAIN = 5_000
+
+
+@dataclass
+class _Followed:
+    """A partition, and how far it has been read."""
+
+    place: int
+    offset: int
+    end: int | None
+    records: int = 0
+    bytes: int = 0
+
+    @property
+    def is_finished(self) -> bool:
+        return self.end is not None and self.offset >= self.end
+
+
+class KafkaLiveReader(LiveReader):
+    """One consumer for all partitions of a task; it is kept, with what it has fetched ahead, from epoch to epoch."""
+
+    def __init__(
+        self, properties: KafkaProperties, deserializer: KafkaRecordDeserializationSchema, on_error: OnError = FAIL
+    ) -> None:
+        self._reader = KafkaReader(properties, deserializer, on_error)
+        self.broken_records = self._reader.broken_records
+        self._followed: dict[tuple[str, int], _Followed] = {}
+        self._places: list[_Followed] = []
+
+    def follow(self, reads: Sequence[SplitRead]) -> None:  # noqa: D102
+        was_at = {partition: each.offset for partition, each in self._followed.items()}
+        self._places = [_Followed(place, read.start, read.end) for place, read in enumerate(reads)]
+        self._followed = {
+            (read.descriptor["topic"], read.descriptor["partition"]): followed
+            for read, followed in zip(reads, self._places, strict=True)
+        }
+        is_at = {partition: each.offset for partition, each in self._followed.items()}
+        if is_at != was_at:
+            self._reader.assign([(*partition, offset) for partition, offset in is_at.items()])
+
+    def poll(self, seconds: float) -> list[tuple[int, Batch]]:  # noqa: D102
+        arrived: dict[tuple[str, int], list[Any]] = {}
+        for message in self._reader.take(seconds, _MAX_DRAIN):
+            partition = message.topic(), message.partition()
+            followed = self._followed.get(partition)
+            if followed is None:
+                continue  # fetched before the partition went to another task
+            if message.error() is not None:
+                self._reach_end(followed, message)
+            elif not followed.is_finished:
+                arrived.setdefault(partition, []).append(message)
+        batches: list[tuple[int, Batch]] = []
+        for partition, messages in arrived.items():
+            followed = self._followed[partition]
+            wanted = messages if followed.end is None else [m for m in messages if m.offset() < followed.end]
+            followed.records += len(wanted)
+            followed.bytes += sum(map(len, wanted))
+            followed.offset = max(followed.offset, messages[-1].offset() + 1)
+            if wanted:
+                batches += [(followed.place, batch) for batch in self._reader.deserialized(wanted)]
+        return batches
+
+    def position(self, place: int) -> Json:  # noqa: D102
+        followed = self._places[place]
+        offset = followed.offset if followed.end is None else min(followed.offset, followed.end)
+        return {"offset": offset, "records": followed.records, "bytes": followed.bytes}
+
+    def finished(self, place: int) -> bool:  # noqa: D102
+        return self._places[place].is_finished
+
+    def close(self) -> None:  # noqa: D102
+        self._followed = {}
+        self._reader.close()
+
+    def _reach_end(self, followed: _Followed, event: Any) -> None:
+        """The partition has no more messages for now; before a stop there may be only marks of transactions."""
+        is_end = self._reader.is_end(event, event.topic(), event.partition(), followed.offset)
+        if is_end and followed.end is not None and event.offset() >= followed.end:
+            followed.offset = followed.end

@@ -1,0 +1,55 @@
+"""Sources that can be followed while records come: what pipelined mode reads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from penstock.common.batch import Batch
+from penstock.connectors.broken_records import BrokenRecords
+from penstock.connectors.source import EnumeratorContext, Json, SplitEnumerator, SplitRead
+
+
+class LiveReader(ABC):
+    """Follows several splits at once in a task; lives between epochs."""
+
+    broken_records: BrokenRecords | None = None
+    """What could not be read; looked at after every `poll`."""
+
+    @abstractmethod
+    def follow(self, reads: Sequence[SplitRead]) -> None:
+        """Goes on with these splits, each from its `start`. A read that has an `end` ends there."""
+
+    @abstractmethod
+    def poll(self, seconds: float) -> list[tuple[int, Batch]]:
+        """What has arrived, each batch with the place of its read in `follow`; waits no longer than that for it.
+
+        Returns as soon as there is something: no waiting for a full batch.
+        """
+
+    @abstractmethod
+    def position(self, place: int) -> Json:
+        """Where the read at this place goes on: what the enumerator's `advanced` is told."""
+
+    @abstractmethod
+    def finished(self, place: int) -> bool:
+        """Whether the read at this place has come to its `end`."""
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        return
+
+
+class LiveSource(ABC):
+    """What a source has beside `Source` where it can be followed."""
+
+    @abstractmethod
+    def create_live_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        """An enumerator that orders every split in every epoch, each read without an end or with its last one.
+
+        What it keeps in `context.state` is what the enumerator of the source keeps.
+        """
+
+    @abstractmethod
+    def create_live_reader(self) -> LiveReader:
+        """A new reader, called in a task."""
