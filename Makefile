@@ -1,12 +1,13 @@
 # `make` lists the targets. Everything lives in this checkout: .venv (packages) and .cache (jars, tools).
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-services demo test test-fast lint format lock bench soak docs clean
+.PHONY: help setup setup-services demo test test-fast lint format lock bench nexmark soak docs clean
 
 PENSTOCK_CACHE ?= $(CURDIR)/.cache
 export PENSTOCK_CACHE
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 BENCH_ARGS ?=
+NEXMARK_ARGS ?=
 SOAK_ARGS ?=
 
 help: ## list the targets
@@ -23,9 +24,9 @@ setup-services: setup ## download the servers that the tests start
 demo: setup ## a live stateful job on Spark, for a minute
 	@$(BIN)/python examples/payments_demo.py
 
-test: setup setup-services ## all tests; those that kill processes run last and alone
+test: setup setup-services ## all tests; those that kill processes run last
 	$(PYTEST) -n 2 --dist loadfile -m "not faults" --durations=25
-	$(PYTEST) -m faults --durations=10
+	$(PYTEST) -n 2 --dist loadfile -m faults --durations=10
 
 test-fast: setup ## the tests that need neither a JVM nor a server
 	$(PYTEST) -n 2 --dist loadfile -m "not spark and not kafka and not postgres and not faults"
@@ -47,8 +48,12 @@ lock: ## renew requirements.lock from pyproject.toml
 bench: setup setup-services ## measure, and write docs/benchmarks.md; BENCH_ARGS="--only keyed_sum --records 1000000"
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
+nexmark: setup ## all of Nexmark on 10 million events beside its peers, and docs/nexmark.md; NEXMARK_ARGS="--queries q5 q7"
+	$(BIN)/python benchmarks/nexmark/run.py --events 10000000 --docs $(NEXMARK_ARGS)
+
 soak: setup setup-services ## half an hour of kills and other faults, and docs/fault-table.md; SOAK_ARGS="--minutes 5"
-	PENSTOCK_RETENTION_EPOCHS=10000 $(PYTEST) tests/unit/engine/test_engine_retention.py
+	PENSTOCK_RETENTION_EPOCHS=10000 PENSTOCK_CRASH_BLOCKS=10 $(PYTEST) -n 2 --dist load \
+		tests/unit/engine/test_engine_retention.py tests/faults/test_faults_local_schedules.py
 	$(BIN)/python tools/soak.py $(SOAK_ARGS)
 
 docs: setup ## write the generated pages, and run every example of the documentation

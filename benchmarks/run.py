@@ -21,6 +21,7 @@ sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests")]
 from common.inputs import InputSpec, expected_of, make_input  # noqa: E402
 from common.measure import Measurement, run_contender  # noqa: E402
 from common.report import load_results, save_results  # noqa: E402
+from latency.run import measure_latency  # noqa: E402
 from services.kafka import KafkaBroker  # noqa: E402
 from small_epoch.rounds import measure_small_epochs  # noqa: E402
 from suite import PENSTOCK, THROUGHPUT, Benchmark, Contender  # noqa: E402
@@ -47,6 +48,9 @@ def main() -> int:
         small = results["small_epoch"] = measure_small_epochs(CACHE / "bench")
         median = statistics.median(small["latencies_ms"])
         print(f"  median {median:.0f} ms, first result after {small['first_result_seconds']:.1f} s", flush=True)
+    if not options.only or "latency" in options.only:
+        print("Latency, Kafka to Kafka, 1,000 records/s", flush=True)
+        results["latency"] = measure_latency(CACHE / "bench")
     if not options.records and not options.contender:
         save_results(results)
     return 0 if met else 1

@@ -9,6 +9,7 @@ PROCESS_FUNCTION = "Penstock, one process function"
 SPARK_WINDOWS = "Spark groupBy(window), RocksDB"
 FLINK_SQL = "Flink SQL, parallelism 2"
 SPARK_KAFKA = "Spark's Kafka source and sink, at least once"
+SPARK_KAFKA_COLUMNS = "Spark's Kafka source, from_json and a filter of columns"
 MATCH_RECOGNIZE = "Flink SQL, MATCH_RECOGNIZE, parallelism 2"
 PYFLINK = "PyFlink DataStream, parallelism 2"
 
@@ -306,6 +307,20 @@ KAFKA_TO_KAFKA_EXACTLY_ONCE = Benchmark(
     notes=("The broker runs beside the job, on the same two cores: its work is part of every rate.",),
 )
 
+KAFKA_FILTER = Benchmark(
+    name="kafka_filter",
+    title="A topic of JSON into a declarative map and filter, against the same by hand in Spark",
+    answer="stateless",
+    contenders=(
+        Contender(PENSTOCK, "kafka_filter/penstock_filter.py", needs_broker=True),
+        Contender(SPARK_KAFKA_COLUMNS, "kafka_filter/spark_filter.py", needs_broker=True),
+    ),
+    goals=(Goal(SPARK_KAFKA_COLUMNS, 0.9),),
+    records=4_000_000,
+    files_per_epoch=2,
+    notes=("The broker runs beside the job, on the same two cores: its work is part of every rate.",),
+)
+
 POSTGRES_SINK = Benchmark(
     name="postgres_sink",
     title="Running sums into a table of PostgreSQL: an upsert for every record, exactly once, 1,000,000 keys",
@@ -338,5 +353,6 @@ THROUGHPUT: tuple[Benchmark, ...] = (
     STRICT_PATTERN,
     KAFKA_TO_KAFKA,
     KAFKA_TO_KAFKA_EXACTLY_ONCE,
+    KAFKA_FILTER,
     POSTGRES_SINK,
 )

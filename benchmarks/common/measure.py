@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.inputs import Expected
+from common.process_tree import descendants, kilobytes, memory_fields
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 SAMPLE_SECONDS = 0.5
@@ -105,32 +106,11 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._ended.wait(SAMPLE_SECONDS):
-            for process in _descendants(self._root):
+            for process in descendants(self._root):
                 self.largest_mb = max(self.largest_mb, _python_memory_mb(process))
-
-
-def _descendants(root: int) -> list[int]:
-    found: list[int] = []
-    waiting = [root]
-    while waiting:
-        process = waiting.pop()
-        try:
-            tasks = list(Path(f"/proc/{process}/task").iterdir())
-            children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-        found += children
-        waiting += children
-    return found
 
 
 def _python_memory_mb(process: int) -> float:
     """Resident memory without mapped files: pages of LMDB are the system's cache, not the worker's."""
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return 0.0
-    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-    if not fields.get("Name", "").strip().startswith("python"):
-        return 0.0
-    return int(fields.get("RssAnon", "0 kB").split()[0]) / 1024
+    fields = memory_fields(process)
+    return kilobytes(fields, "RssAnon") / 1024 if fields.get("Name", "").startswith("python") else 0.0

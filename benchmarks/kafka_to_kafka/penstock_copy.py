@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.contender import parse_arguments
+from common.epoch_times import EpochTimes
 from common.penstock_job import make_environment
 from kafka_to_kafka.topics import SOURCE, TARGET, make_topics, write_result
 from penstock.connectors.deserialization import ByteArraySchema
@@ -50,18 +51,3 @@ def copy_topic(guarantee: DeliveryGuarantee) -> None:
     job.wait()
     times.look(job.metrics()["recent_epochs"])
     write_result(arguments, bootstrap, times.samples)
-
-
-class EpochTimes:
-    """How long epochs took, with the wait for the one before to be published."""
-
-    def __init__(self) -> None:
-        self.samples: list[tuple[int, float]] = []
-        self._newest = 0
-
-    def look(self, epochs: list[dict[str, float]]) -> None:
-        for epoch in epochs:
-            if epoch["number"] > self._newest:
-                self._newest = int(epoch["number"])
-                seconds = epoch["plan"] + epoch["run"] + epoch["publish_wait"] + epoch["commit"]
-                self.samples.append((int(epoch["records"]), seconds))

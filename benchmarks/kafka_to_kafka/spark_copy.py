@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.contender import parse_arguments
 from common.inputs import input_files, records_of
 from common.spark import make_session
-from kafka_to_kafka.spark_jars import spark_kafka_jars
+from common.spark_kafka.jars import spark_kafka_jars
 from kafka_to_kafka.topics import SOURCE, TARGET, make_topics, write_result
 
 

@@ -1,6 +1,6 @@
 """Keeps the last value of every key. Says how long epochs took, what they wrote, and what the first one took.
 
-penstock_state.py INPUT CHECKPOINT LOCAL CHANGED [--without-state]
+penstock_state.py INPUT CHECKPOINT LOCAL CHANGED [--without-state] [--savepoint]
 """
 
 from __future__ import annotations
@@ -62,12 +62,16 @@ def main() -> None:
     env.from_source(source, None, "rounds").key_by("k").process(function, Types.STRING()).uid("last").print()
     started = time.perf_counter()
     job = env.execute_async("rounds")
-    first = None
+    first = savepoint_seconds = None
     while not job.has_ended(within=0.02):
         metrics = job.metrics()
         if first is None and metrics["recent_epochs"]:
             first = metrics["recent_epochs"][0]
         if metrics["records_read"] >= records and not metrics["tasks_done_in_epoch"]:
+            if "--savepoint" in sys.argv and savepoint_seconds is None:
+                asked = time.perf_counter()
+                job.trigger_savepoint(f"{checkpoint}-savepoint").result()
+                savepoint_seconds = time.perf_counter() - asked
             job.cancel()
     metrics = job.metrics()
     epochs = [each for each in metrics["recent_epochs"] if each["records"]][-MEASURED:]
@@ -80,6 +84,8 @@ def main() -> None:
                 "epoch_ms": statistics.median(total) * 1000,
                 "commit_ms": statistics.median(each["commit"] for each in epochs) * 1000,
                 "first_epoch_s": first["plan"] + first["run"] + first["publish_wait"] + first["commit"],
+                "savepoint_s": savepoint_seconds,
+                "state_bytes_fetched": metrics["state_bytes_fetched"],
                 "seconds": time.perf_counter() - started,
                 "state_bytes_written": metrics["state_bytes_written"],
                 "state": metrics["state"],

@@ -1,0 +1,1 @@
+"""Nexmark: events of an auction site, queries over them, and programs that answer them."""

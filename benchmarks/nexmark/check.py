@@ -1,0 +1,232 @@
+"""Compares the result of a program with the answer of DuckDB: row by row, or by number of rows and checksum.
+
+python benchmarks/nexmark/check.py --query q5 --input DIR (--rows DIR | --result FILE)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from nexmark.answers.patterns import PATTERNS, Bid, matches
+from nexmark.schema import DECIMAL, LONG, QUERIES, TABLES, TEXT, Columns
+
+ANSWERS = Path(__file__).with_name("answers")
+END_OF_TIME = (1 << 63) - 1
+SHOWN_DIFFERENCES = 5
+Q12_WINDOW_SECONDS = 10
+_SQL_TYPES = {LONG: "BIGINT", TEXT: "VARCHAR", DECIMAL: "DECIMAL(23, 3)"}
+_PASSED_OVER = ("-U",)
+_DELETES = ("-D", "D")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a result is right, and if not, where it is not."""
+
+    differences: tuple[str, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        return not self.differences
+
+
+class Checker:
+    """The right answers for one input."""
+
+    def __init__(self, input_directory: Path) -> None:
+        self._database = duckdb.connect()
+        self._database.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nexmark-duckdb'")
+        for table in TABLES:
+            files = f"{input_directory}/{table}*.parquet"
+            self._database.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}')")
+        self._database.execute(
+            f"CREATE VIEW side_input AS SELECT * FROM read_csv('{input_directory}/side_input.csv', header = false, "
+            "columns = {'key': 'BIGINT', 'value': 'VARCHAR'})"
+        )
+
+    def make_answer(self, query: str, complete_until: int = END_OF_TIME) -> None:
+        """Fills the table `answer`; windows and sessions that end after the time are left out."""
+        self._database.execute("DROP TABLE IF EXISTS answer")
+        self._database.execute(f"SET VARIABLE complete_until = {complete_until}")
+        columns = QUERIES[query].result
+        if query in PATTERNS:
+            names = ", ".join(f"{name} {_SQL_TYPES[kind]}" for name, kind in columns)
+            self._database.execute(f"CREATE TABLE answer ({names})")
+            rows = list(matches(query, self._bids_in_order()))
+            if rows:
+                places = ", ".join("?" * len(columns))
+                self._database.executemany(f"INSERT INTO answer VALUES ({places})", rows)
+            return
+        statement = (ANSWERS / f"{query}.sql").read_text()
+        self._database.execute(f"CREATE TABLE answer AS SELECT {_typed(columns)} FROM ({statement})")
+
+    def answer_rows(self) -> list[tuple[Any, ...]]:
+        """The rows of the answer, in an order of their own."""
+        return self._database.execute("SELECT * FROM answer ORDER BY ALL").fetchall()
+
+    def checksum(self, query: str, table: str = "answer") -> tuple[int, int]:
+        """Number of rows and checksum of a table with the result of a query."""
+        values = (
+            f"{place} * coalesce({_checked_value(name, kind)}, 0)"
+            for place, (name, kind) in enumerate(QUERIES[query].result, 1)
+        )
+        statement = f"SELECT count(*), sum(h * h) FROM (SELECT ({' + '.join(values)}) % 65521 AS h FROM {table})"
+        found = self._database.execute(statement).fetchone()
+        assert found is not None
+        return int(found[0]), int(found[1] or 0)
+
+    def check_result(self, query: str, result: dict[str, Any], rows: Path | None = None) -> Verdict:
+        """Judges what a program has reported; its rows are looked at where it wrote any."""
+        if query == "q12":
+            return self._check_total(result, rows)
+        self.make_answer(query, result.get("complete_until") or END_OF_TIME)
+        if rows is not None:
+            return self.check_rows(query, rows)
+        expected = self.checksum(query)
+        if (result["rows"], result["checksum"]) == expected:
+            return Verdict()
+        return Verdict(
+            (f"{result['rows']} rows with checksum {result['checksum']}; right are {expected[0]} with {expected[1]}",)
+        )
+
+    def check_rows(self, query: str, directory: Path) -> Verdict:
+        """Compares the files of a result with the table `answer`, as multisets."""
+        self._read_rows(query, directory)
+        differences: list[str] = []
+        for what, left, right in (("missing", "answer", "given"), ("wrong", "given", "answer")):
+            statement = f"FROM (SELECT * FROM {left} EXCEPT ALL SELECT * FROM {right})"
+            number = self._database.execute(f"SELECT count(*) {statement}").fetchone()
+            if number and number[0]:
+                first = self._database.execute(
+                    f"SELECT * {statement} ORDER BY ALL LIMIT {SHOWN_DIFFERENCES}"
+                ).fetchall()
+                differences += [f"{number[0]} rows {what}, the first:", *(f"  {row}" for row in first)]
+        return Verdict(tuple(differences))
+
+    def _check_total(self, result: dict[str, Any], rows: Path | None) -> Verdict:
+        """q12: all bids are in some window, but for those of windows that the end of the input has left open."""
+        total = result.get("bid_total")
+        if rows is not None:
+            self._read_rows("q12", rows)
+            counted = self._database.execute("SELECT sum(bid_count) FROM given").fetchone()
+            total = int(counted[0] or 0) if counted else 0
+        number = self._database.execute("SELECT count(*) FROM bids").fetchone()
+        assert number is not None
+        left_open, seconds = 0, 0.0
+        for records, took in reversed(result["samples"]):
+            if seconds < Q12_WINDOW_SECONDS:
+                left_open += records
+                seconds += took
+        if isinstance(total, int) and number[0] - left_open <= total <= number[0]:
+            return Verdict()
+        return Verdict((f"{total} bids in all windows; right are {number[0]}, less up to {left_open} in open windows",))
+
+    def _read_rows(self, query: str, directory: Path) -> None:
+        """Fills the table `given`: of an updating result, the last row of each key."""
+        columns, key = QUERIES[query].result, QUERIES[query].key
+        names = ", ".join(f'"{name}" {_SQL_TYPES[kind]}' for name, kind in columns)
+        self._database.execute(f"CREATE OR REPLACE TABLE given ({names})")
+        self._database.execute(f"CREATE OR REPLACE TEMP TABLE versions ({names}, op VARCHAR, place BIGINT)")
+        target = "versions" if key else "given"
+        for path in sorted(_files_below(directory), key=_natural_order):
+            reader = self._reader(path, columns)
+            has_op = "op" in [name for name, *_ in self._database.execute(f"DESCRIBE {reader}").fetchall()]
+            if key:
+                counted = self._database.execute("SELECT count(*) FROM versions").fetchone()
+                assert counted is not None
+                op = "op" if has_op else "'+I'"
+                place = f"{counted[0]} + row_number() OVER ()"
+                more = f", {op} AS op, {place} AS place"
+            else:
+                more = ""
+            self._database.execute(f"INSERT INTO {target} SELECT {_typed(columns)}{more} FROM ({reader})")
+        if key:
+            last = f"row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY place DESC) = 1"
+            self._database.execute(
+                f"INSERT INTO given SELECT * EXCLUDE (op, place) FROM (SELECT * FROM versions "
+                f"WHERE op NOT IN {_in(_PASSED_OVER)} QUALIFY {last}) WHERE op NOT IN {_in(_DELETES)}"
+            )
+        self._database.execute("DROP TABLE versions")
+
+    def _reader(self, path: Path, columns: Columns) -> str:
+        quoted = str(path).replace("'", "''")
+        if path.suffix == ".parquet":
+            return f"SELECT * FROM read_parquet('{quoted}', hive_partitioning = true, hive_types_autocast = false)"
+        if path.suffix == ".json":
+            fields = ", ".join(f"'{name}': '{_SQL_TYPES[kind]}'" for name, kind in columns)
+            with path.open() as file:
+                if '"op"' in file.readline():
+                    fields += ", 'op': 'VARCHAR'"
+            return f"SELECT * FROM read_json('{quoted}', format = 'newline_delimited', columns = {{{fields}}})"
+        fields = ", ".join(f"'{name}': '{_SQL_TYPES[kind]}'" for name, kind in columns)
+        texts = ", ".join(f"'{name}'" for name, kind in columns if kind == TEXT)
+        fields = f"columns = {{{fields}}}, force_not_null = [{texts}]"
+        return f"SELECT * FROM read_csv('{quoted}', header = false, quote = '\"', escape = '\"', {fields})"
+
+    def _bids_in_order(self) -> Iterator[tuple[tuple[int, int], list[Bid]]]:
+        rows = self._database.execute(
+            "SELECT auction, bidder, list(price ORDER BY dateTime, seq), list(dateTime ORDER BY dateTime, seq) "
+            "FROM bids GROUP BY auction, bidder"
+        )
+        while many := rows.fetchmany(10_000):
+            for auction, bidder, prices, times in many:
+                yield (auction, bidder), [Bid(*each) for each in zip(prices, times, strict=True)]
+
+
+def _typed(columns: Columns) -> str:
+    return ", ".join(f'CAST("{name}" AS {_SQL_TYPES[kind]}) AS "{name}"' for name, kind in columns)
+
+
+def _checked_value(name: str, kind: str) -> str:
+    if kind == TEXT:
+        return f'length("{name}")'
+    return f'CAST("{name}" * 1000 AS BIGINT)' if kind == DECIMAL else f'"{name}"'
+
+
+def _in(values: tuple[str, ...]) -> str:
+    return "(" + ", ".join(f"'{value}'" for value in values) + ")"
+
+
+def _files_below(directory: Path) -> list[Path]:
+    return [
+        path
+        for path in directory.rglob("*")
+        if path.suffix in {".parquet", ".json", ".csv"}
+        and path.stat().st_size
+        and not any(part.startswith((".", "_")) for part in path.relative_to(directory).parts)
+    ]
+
+
+def _natural_order(path: Path) -> list[tuple[int, int | str]]:
+    """Numbers in names compare as numbers."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", str(path))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--query", required=True)
+    parser.add_argument("--input", type=Path, required=True)
+    parser.add_argument("--rows", type=Path)
+    parser.add_argument("--result", type=Path)
+    options = parser.parse_args()
+    result = json.loads(options.result.read_text()) if options.result else {}
+    rows = options.rows or (Path(result["output"]) if result.get("output") else None)
+    verdict = Checker(options.input).check_result(options.query, result, rows)
+    print("right" if verdict.is_right else "\n".join(["WRONG", *verdict.differences]))
+    return 0 if verdict.is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Who answers the queries, and what Penstock is to reach against whom."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from nexmark.schema import QUERIES
+
+HERE = Path(__file__).parent
+SHORT_LIST = ("q1", "q3", "q4", "q5", "q8", "q11", "q17", "q18")
+"""Queries of every kind, for a short run."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program for all queries that it can express."""
+
+    name: str
+    title: str
+    script: str
+    environment: str = "penstock"
+    """`penstock` (.venv), or `bytewax` or `pyflink` (environments of their own)."""
+    share: float = 1.0
+    """The share of the events that it reads: slow ones need not read all to show their rate."""
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """What it can answer."""
+        if self.name == PENSTOCK:
+            return tuple(QUERIES)
+        return tuple(json.loads((HERE / "peers" / "queries.json").read_text()).get(self.name, ()))
+
+
+PENSTOCK = "penstock"
+FLINK_SQL = "flink_sql"
+PYFLINK = "pyflink"
+SPARK = "spark"
+CONTENDERS = {
+    each.name: each
+    for each in (
+        Contender(PENSTOCK, "Penstock", "program.py"),
+        Contender(FLINK_SQL, "Flink SQL (JVM)", "peers/flink_sql.py", "pyflink"),
+        Contender(PYFLINK, "PyFlink DataStream", "peers/pyflink_datastream.py", "pyflink", share=0.1),
+        Contender(SPARK, "Spark Structured Streaming", "peers/spark_streaming.py"),
+        Contender("bytewax", "bytewax", "peers/bytewax_flow.py", "bytewax", share=0.25),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Penstock's rate is to be at least `ratio` times that of another contender, in each of some queries."""
+
+    title: str
+    queries: tuple[str, ...]
+    contender: str
+    ratio: float
+
+
+GOALS = (
+    Goal("stateless", ("q0", "q1", "q2", "q14", "q21", "q22"), FLINK_SQL, 1.5),
+    Goal("windows", ("q5", "q7", "q8", "q11"), FLINK_SQL, 1.5),
+    Goal(
+        "joins, top-N, updating",
+        ("q3", "q4", "q9", "q15", "q16", "q17", "q18", "q19", "q20"),
+        FLINK_SQL,
+        0.7,
+    ),
+    Goal("a Python function in it", tuple(QUERIES), PYFLINK, 5),
+    Goal("what Spark can express", tuple(QUERIES), SPARK, 1.0),
+)
+
+
+def goals_of(query: str) -> dict[str, float]:
+    """The ratios that are to be reached in a query, by contender."""
+    return {goal.contender: goal.ratio for goal in GOALS if query in goal.queries}

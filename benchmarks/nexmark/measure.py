@@ -1,0 +1,122 @@
+"""Runs one contender on one query: in processes of its own, watched from outside, its answer checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common.measure import BENCHMARKS, steady_rate
+from common.process_tree import TreeWatch
+
+LOG_SHOWN = 3000
+LEAST_RECORDS_PER_EPOCH = 250_000
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one run gave. `problem` is empty where the answer was right."""
+
+    events: int
+    records: int = 0
+    records_per_second: float = 0.0
+    """In the steady state: without the start, and without the first third of the records."""
+    seconds: float = 0.0
+    startup_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of all processes, the start included, preparation of input excluded."""
+    peak_mb: float = 0.0
+    """Of all processes together."""
+    compared: str = ""
+    """What was compared with the right answer: `rows`, or `checksum`."""
+    settings: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program, what it reads, and who checks it."""
+
+    query: str
+    command: Sequence[str]
+    input: Path
+    checker: Sequence[str]
+    """The command of check.py."""
+    timeout: float
+
+    def measure(self, scratch: Path) -> Measurement:
+        """Runs it; what goes wrong is told, not raised."""
+        events = json.loads((self.input / "meta.json").read_text())["events"]
+        scratch.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix=f"{self.query}-", dir=scratch))
+        try:
+            return self._measure(directory, events)
+        except subprocess.TimeoutExpired:
+            return Measurement(events, problem=f"not at its end after {self.timeout:.0f} s")
+        except RuntimeError as error:
+            return Measurement(events, problem=str(error))
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _measure(self, directory: Path, events: int) -> Measurement:
+        result_file, work = directory / "result.json", directory / "work"
+        work.mkdir()
+        arguments = ["--query", self.query, "--input", self.input, "--work", work, "--result", result_file]
+        arguments += ["--records-per-epoch", max(LEAST_RECORDS_PER_EPOCH, events // 10)]
+        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+        with (directory / "log").open("w") as log:
+            process = subprocess.Popen(
+                [*self.command, *map(str, arguments)],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            with TreeWatch(process.pid) as watch:
+                try:
+                    status = process.wait(self.timeout)
+                finally:
+                    _end_group(process)
+        if status:
+            raise RuntimeError(f"ended with {status}:\n{(directory / 'log').read_text()[-LOG_SHOWN:]}")
+        result = json.loads(result_file.read_text())
+        return self._measurement(events, result, watch, self._check(result_file))
+
+    def _measurement(self, events: int, result: dict[str, Any], watch: TreeWatch, problem: str) -> Measurement:
+        samples = result["samples"]
+        return Measurement(
+            events=events,
+            records=sum(records for records, _ in samples),
+            records_per_second=steady_rate(samples),
+            seconds=sum(seconds for _, seconds in samples),
+            startup_seconds=result["startup_seconds"],
+            cpu_seconds=max(watch.cpu_seconds - result.get("aside_cpu_seconds", 0), 0.0),
+            peak_mb=watch.peak_mb,
+            compared="rows" if result.get("output") else "checksum",
+            settings=result.get("settings", ""),
+            problem=problem,
+        )
+
+    def _check(self, result_file: Path) -> str:
+        checked = subprocess.run(
+            [*self.checker, "--query", self.query, "--input", str(self.input), "--result", str(result_file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return "" if checked.returncode == 0 else (checked.stdout + checked.stderr)[-LOG_SHOWN:]
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends what a program has left running, and the program itself after a time-out."""
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        return
+    process.wait()

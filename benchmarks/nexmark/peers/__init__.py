@@ -1,0 +1,1 @@
+"""Nexmark by others: Flink SQL, PyFlink, Spark Structured Streaming and bytewax."""

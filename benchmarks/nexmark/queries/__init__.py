@@ -1,0 +1,1 @@
+"""The queries of Nexmark as Penstock programs: `results(events)` makes the stream of results."""

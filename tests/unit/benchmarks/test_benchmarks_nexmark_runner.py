@@ -1,0 +1,118 @@
+"""The runner of Nexmark: what it measures from outside, what it makes of failures, and the page that it writes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark import report
+from nexmark.contenders import CONTENDERS, GOALS, PENSTOCK, SHORT_LIST, goals_of
+from nexmark.measure import Measurement, Run
+from nexmark.schema import QUERIES
+
+PROGRAM = """
+import argparse, json, subprocess, sys, time
+parser = argparse.ArgumentParser()
+for name in ("query", "input", "work", "result", "records-per-epoch"):
+    parser.add_argument("--" + name)
+arguments = parser.parse_args()
+burn = "import time; text = 'x' * 30_000_000\\nwhile time.process_time() < 0.8: pass"
+subprocess.run([sys.executable, "-c", burn], check=True)
+samples = [[50, 2.0], [50, 1.0], [50, 0.5]]
+open(arguments.result, "w").write(json.dumps({"samples": samples, "startup_seconds": 1.5, "rows": 1, "checksum": 2}))
+"""
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    directory = tmp_path / "input"
+    directory.mkdir()
+    (directory / "meta.json").write_text('{"events": 200}')
+    return directory
+
+
+def run_of(tmp_path: Path, events: Path, program: str, checker: str = "pass", timeout: float = 60) -> Measurement:
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(program))
+    run = Run("q0", [sys.executable, str(script)], events, [sys.executable, "-c", checker], timeout)
+    measured = run.measure(tmp_path / "scratch")
+    assert list((tmp_path / "scratch").iterdir()) == []
+    return measured
+
+
+def test_a_program_is_measured_with_all_its_processes(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, PROGRAM)
+    assert not measured.problem
+    assert (measured.events, measured.records, measured.startup_seconds, measured.seconds) == (200, 150, 1.5, 3.5)
+    assert measured.records_per_second == pytest.approx(100 / 1.5)  # the first third is warm-up
+    assert measured.cpu_seconds > 0.4
+    assert measured.peak_mb > 30
+    assert measured.compared == "checksum"
+
+
+def test_a_wrong_answer_is_told(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, PROGRAM, "print('3 rows missing'); raise SystemExit(1)")
+    assert measured.problem == "3 rows missing\n"
+    assert measured.records == 150
+
+
+def test_a_program_that_fails_is_told_with_its_log(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, "raise SystemExit('no such query')")
+    assert "no such query" in measured.problem
+    assert measured.records == 0
+
+
+def test_a_program_that_does_not_end_is_ended(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, "import time; time.sleep(600)", timeout=0.5)
+    assert measured.problem == "not at its end after 0 s"
+
+
+def test_goals_and_peers_name_queries_that_there_are() -> None:
+    assert set(SHORT_LIST) <= set(QUERIES)
+    for goal in GOALS:
+        assert set(goal.queries) <= set(QUERIES)
+        assert goal.contender in CONTENDERS
+    for contender in CONTENDERS.values():
+        assert contender.queries, contender
+        assert set(contender.queries) <= set(QUERIES)
+    assert goals_of("q5") == {"flink_sql": 1.5, "pyflink": 5, "spark": 1.0}
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(report, "DOCS", tmp_path)
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "benchmarks" / "nexmark.json")
+    monkeypatch.setattr(report, "NOTES", tmp_path / "benchmarks" / "nexmark-notes.md")
+    monkeypatch.setattr(report, "describe_machine", lambda: "a machine")
+    monkeypatch.setattr(report, "save_figure", lambda figure, name: report.plt.close(figure))
+    return tmp_path
+
+
+def of_rate(rate: float, **more: Any) -> Measurement:
+    values: dict[str, Any] = {"events": 1_000, "records": 920, "records_per_second": rate, "compared": "rows", **more}
+    return Measurement(**values)
+
+
+def test_the_page_has_ratios_goals_and_answers(docs: Path) -> None:
+    report.add_result(1_000, "q5", PENSTOCK, of_rate(300))
+    report.add_result(1_000, "q5", "flink_sql", of_rate(100, settings="no checkpoints"))
+    report.add_result(1_000, "q5", "spark", of_rate(600, problem="4 rows missing, the first:\n  (1, 2)"))
+    report.add_result(1_000, "q5", "pyflink", Measurement(100, problem="ended with 1:\nsomething"))
+    report.add_result(1_000, "q7", PENSTOCK, of_rate(100))
+    report.add_result(1_000, "q7", "flink_sql", of_rate(100))
+    page = (docs / "nexmark.md").read_text()
+    assert "| windows | Flink SQL (JVM) | >= 1.5 x | 1 of 2 | 1.00 x (q7) | 3.00 x | 3.00 x (q5) |" in page
+    assert "| what Spark can express |" not in page  # its answer was wrong
+    assert "| q5 | Flink SQL (JVM) | 100 | 3.00 x | >= 1.5 x | 0.0 s | 0 s | 0 MB | rows right |" in page
+    assert "**wrong**: 4 rows missing, the first: |" in page
+    assert "| q5 | PyFlink DataStream | | | | | | | failed: ended with 1: |" in page
+    assert "- Flink SQL (JVM): no checkpoints." in page
+    assert page.index("| q5 | Penstock") < page.index("| q7 | Penstock")
+    kept = json.loads((docs / "benchmarks" / "nexmark.json").read_text())
+    assert kept["runs"]["1000"]["q5"][PENSTOCK] == asdict(of_rate(300))
