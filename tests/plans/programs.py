@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from penstock.common.typeinfo import Types
 from penstock.common.watermark_strategy import WatermarkStrategy
-from penstock.expressions import this
+from penstock.expressions import explode, this
 from penstock.expressions.evaluator import ExpressionKey
+from penstock.functions.batches import BatchFormat
+from penstock.plan.batch_nodes import KeyedBatchesNode, MapBatchesNode
 from penstock.plan.builder import PlanBuilder
 from penstock.plan.nodes import Chaining, Exchange, ExchangeKind, Node, RecordFunctionKind
 from penstock.plan.plan import Plan
@@ -26,6 +28,7 @@ from plans.plan_parts import (
     source,
     stamping,
 )
+from plans.rule_programs import RULE_PROGRAMS
 
 
 class _Program:
@@ -174,7 +177,22 @@ def expressions() -> Plan:
     return program.builder.build("expressions")
 
 
-PROGRAMS: dict[str, Callable[[], Plan]] = {
+def batches() -> Plan:
+    """Functions of batches: without state they join the chain of the source, with state they stand behind keys."""
+    program, text = _Program(), Types.STRING()
+    lines = program.add(source(1))
+    words = program.add(computing(2, "words", explode(this().split(" ")), RecordFunctionKind.FLAT_MAP), lines)
+    scores = MapBatchesNode(
+        name="scores", function=len, batch_format=BatchFormat.PANDAS, input_type=text, output_type=text
+    )
+    counts = KeyedBatchesNode(
+        name="counts", function=len, batch_format=BatchFormat.ARROW, input_type=text, output_type=text, key_type=text
+    )
+    program.add(sink(5), program.add(counts, program.add(scores, words), exchange=HASH))
+    return program.builder.build("batches")
+
+
+PROGRAMS: dict[str, Callable[[], Plan]] = RULE_PROGRAMS | {
     program.__name__: program
     for program in (
         linear_keyed,
@@ -188,5 +206,6 @@ PROGRAMS: dict[str, Callable[[], Plan]] = {
         batch,
         async_calls,
         expressions,
+        batches,
     )
 }

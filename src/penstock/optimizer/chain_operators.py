@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 from penstock.functions.checkpointed import checkpointed_part
+from penstock.plan.batch_nodes import MapBatchesNode
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.layout import Chain, Layout
 from penstock.plan.nodes import Chaining, Edge, ExchangeKind, Node, SinkNode, SourceNode, StatelessNode
 from penstock.plan.plan import Plan
 
-_WITHOUT_STATE = (StatelessNode, ExpressionNode, SinkNode)
+_WITHOUT_STATE = (StatelessNode, ExpressionNode, MapBatchesNode, SinkNode)
 
 
 class ChainOperators:

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from penstock.common.errors import ConfigurationError
 from penstock.optimizer.assign_levels import AssignLevels
 from penstock.optimizer.chain_operators import ChainOperators
+from penstock.optimizer.filter_before_exchanges import FilterBeforeExchanges
+from penstock.optimizer.fold_constants import FoldConstants
+from penstock.optimizer.pre_aggregate import PreAggregate
+from penstock.optimizer.prune_columns import PruneColumns
 from penstock.optimizer.prune_unread import PruneUnread
+from penstock.optimizer.push_filters import PushFilters
 from penstock.optimizer.reject_unsupported import RejectUnsupported
 from penstock.optimizer.rule import Rule
+from penstock.optimizer.trace_functions import TraceFunctions
 from penstock.plan.plan import Plan
 
-RULES: tuple[Rule, ...] = (PruneUnread(), RejectUnsupported(), ChainOperators(), AssignLevels())
-"""In the order they are applied: what is pruned is not rejected, and levels need chains."""
+RULES: tuple[Rule, ...] = (
+    PruneUnread(),
+    RejectUnsupported(),
+    TraceFunctions(),
+    FoldConstants(),
+    PushFilters(),
+    ChainOperators(),
+    FilterBeforeExchanges(),
+    PruneColumns(),
+    PreAggregate(),
+    AssignLevels(),
+)
+"""In the order they are applied: what is pruned is not rejected; filters go where they belong before they are chained;
+what is not sent is left out at exchanges, which are between chains; and levels need chains."""
+
+_OPTIONAL = TraceFunctions | FoldConstants | PushFilters | FilterBeforeExchanges | PruneColumns | PreAggregate
+OPTIONAL_RULES = tuple(rule.name.replace(" ", "-") for rule in RULES if isinstance(rule, _OPTIONAL))
+"""Those that a job runs without, too: what `optimizer.disabled-rules` may name."""
 
 
-def optimize(plan: Plan) -> Plan:
+def optimize(plan: Plan, disabled: Collection[str] = ()) -> Plan:
     """The plan as an engine runs it: every operator in a chain, every chain in a stage."""
+    for name in disabled:
+        if name not in OPTIONAL_RULES:
+            raise ConfigurationError(
+                f"optimizer.disabled-rules names {name!r}; rules that can be left out: {', '.join(OPTIONAL_RULES)}"
+            )
     for rule in RULES:
-        plan = rule.apply(plan)
+        if rule.name.replace(" ", "-") not in disabled:
+            plan = rule.apply(plan)
     return plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.naming import exchange_label, shown_uid
 from penstock.plan.nodes import (
@@ -14,8 +15,11 @@ from penstock.plan.nodes import (
     Node,
     SinkNode,
     SourceNode,
+    StatelessNode,
     TimestampsAndWatermarksNode,
 )
+from penstock.plan.traced_node import TracedNode
+from penstock.tracing import TracedTimestampAssigner
 
 if TYPE_CHECKING:
     from penstock.plan.plan import Plan
@@ -30,7 +34,8 @@ def explain(plan: Plan) -> str:
     is_laid_out = plan.layout is not None and plan.layout.has_levels
     lines = _stage_lines(plan) if is_laid_out else _operator_lines(plan)
     mode = " (batch)" if plan.batch else ""
-    return "\n".join((f"job: {plan.job_name}{mode}", *lines)) + "\n"
+    rewrites = ("rewritten", *(f"  {each}" for each in plan.rewrites)) if plan.rewrites else ()
+    return "\n".join((f"job: {plan.job_name}{mode}", *lines, *rewrites)) + "\n"
 
 
 def _stage_lines(plan: Plan) -> Iterator[str]:
@@ -70,11 +75,17 @@ def _operator_lines(plan: Plan) -> Iterator[str]:
 def _node_line(node: Node) -> str:
     facts = [f"[{node.id}] {node.kind} '{node.name}'"]
     if isinstance(node, SourceNode):
-        facts.append(f"{node.source.describe()}, {node.source.boundedness.value}")
+        reads = "" if node.read_fields is None else f", reads {', '.join(node.read_fields)}"
+        facts.append(f"{node.source.describe()}, {node.source.boundedness.value}{reads}")
     if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
         facts.append(node.watermark_strategy.describe())
+        facts += _traced_timestamps(node.watermark_strategy)
     if isinstance(node, ExpressionNode):
         facts.append(node.expression.text)
+    if isinstance(node, TracedNode):
+        facts.append(f"traced: {node.program_text}")
+    elif isinstance(node, StatelessNode) and node.not_traced:
+        facts.append(f"not traced: {node.not_traced}")
     if isinstance(node, SinkNode):
         facts.append(f"{node.sink.describe()}, {node.sink.guarantee.value}")
     if node.is_keyed and not isinstance(node, KeyedProcessNode):
@@ -94,8 +105,20 @@ def _node_line(node: Node) -> str:
     return " | ".join(facts)
 
 
+def _traced_timestamps(strategy: WatermarkStrategy) -> Iterator[str]:
+    assigner = strategy.timestamp_assigner
+    if isinstance(assigner, TracedTimestampAssigner) and assigner.program is not None:
+        yield f"timestamps traced: {assigner.program.text}"
+
+
 def _edge_label(plan: Plan, edge: Edge) -> str:
     label = exchange_label(edge.exchange) + (", sorted by key," if plan.is_sorted(edge) else "")
+    if edge.condition is not None:
+        label += f" where {edge.condition.text}"
+    if edge.fields is not None:
+        label += f" of {', '.join(edge.fields)}"
+    if edge.is_combined:
+        label += ", aggregated before,"
     return label if edge.side_output is None else f"side output '{edge.side_output}' {label}"
 
 

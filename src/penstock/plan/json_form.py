@@ -22,6 +22,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "fingerprint": fingerprint(plan),
         "nodes": [_node_form(node) for node in plan.topological_order],
         "edges": [_edge_form(edge) | ({"sorted_by_key": True} if plan.is_sorted(edge) else {}) for edge in plan.edges],
+        **({"rewritten": list(plan.rewrites)} if plan.rewrites else {}),
     }
     if plan.layout is not None and plan.layout.has_levels:
         form["stages"] = [
@@ -102,6 +103,9 @@ def _edge_form(edge: Edge) -> dict[str, Any]:
         "side_output": edge.side_output,
         "order": edge.order,
         "exchange": _exchange_form(edge.exchange),
+        **({} if edge.condition is None else {"condition": edge.condition.text}),
+        **({} if edge.fields is None else {"fields": list(edge.fields)}),
+        **({"aggregated_before": True} if edge.is_combined else {}),
     }
 
 

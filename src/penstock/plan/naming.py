@@ -8,6 +8,7 @@ from typing import Any
 from penstock.common.call_site import UNKNOWN_CALL_SITE
 from penstock.expressions.evaluator import ExpressionKey
 from penstock.plan.nodes import Exchange, Node
+from penstock.tracing import TracedKey
 
 
 def describe_node(node: Node) -> str:
@@ -31,6 +32,8 @@ def key_name(exchange: Exchange) -> str:
         return ", ".join(str(field) for field in exchange.key_fields)
     if isinstance(exchange.key_selector, ExpressionKey):
         return exchange.key_selector.expression.text
+    if isinstance(exchange.key_selector, TracedKey) and exchange.key_selector.program is not None:
+        return exchange.key_selector.program.text
     if exchange.key_selector is not None:
         return qualified_name(exchange.key_selector).rsplit(".", 1)[-1]
     return ""

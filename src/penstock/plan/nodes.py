@@ -12,6 +12,7 @@ from penstock.common.typeinfo import TypeInformation
 from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.sink import Sink
 from penstock.connectors.source import Source
+from penstock.expressions import Expression
 
 
 class Chaining(Enum):
@@ -68,6 +69,8 @@ class SourceNode(Node):
     source: Source
     watermark_strategy: WatermarkStrategy | None = None
     """None: records keep the timestamps that the source gives them, and there are no watermarks before its end."""
+    read_fields: tuple[str, ...] | None = None
+    """The fields that are read, where nobody looks at the others, which are None; None: all."""
 
 
 class RecordFunctionKind(Enum):
@@ -85,6 +88,8 @@ class StatelessNode(Node):
 
     function: Any
     function_kind: RecordFunctionKind
+    not_traced: str = ""
+    """Why the function is not computed over columns, where the optimizer looked at it."""
 
     @property
     def kind(self) -> str:  # noqa: D102
@@ -194,3 +199,9 @@ class Edge:
     """The tag id where the edge carries a side output."""
     order: int = 0
     """Tells apart several edges between the same two nodes (a stream united with itself)."""
+    fields: tuple[str, ...] | None = None
+    """The fields of records that cross an exchange, as rows of them; None: records as they are."""
+    is_combined: bool = False
+    """Whether records are aggregated as far as that goes before they cross the exchange to their windows."""
+    condition: Expression | None = field(default=None, compare=False)
+    """What records must fulfil to cross the exchange: its target would drop the others; None: all cross it."""

@@ -24,6 +24,8 @@ class Plan:
     """Chains and stages; None before the optimizer."""
     batch: bool = False
     """Whether the job runs as batch."""
+    rewrites: tuple[str, ...] = ()
+    """What rules of the optimizer have changed, for people to read."""
     topology: Topology = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

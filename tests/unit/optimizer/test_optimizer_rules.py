@@ -230,7 +230,13 @@ def test_rules_run_in_their_order() -> None:
     assert [rule.name for rule in RULES] == [
         "prune what no sink reads",
         "reject what cannot run",
+        "trace functions",
+        "fold constants",
+        "push filters",
         "chain operators",
+        "filter before exchanges",
+        "prune columns",
+        "pre-aggregate",
         "assign levels",
     ]
 

@@ -162,4 +162,4 @@ def test_a_drawing_needs_stages() -> None:
 def test_a_plan_without_levels_is_explained_by_operators() -> None:
     chained = dataclasses.replace(optimize(counting()), layout=None)
     assert "stage" not in explain(chained)
-    assert "<= hash(first_letter) from [1]" in explain(chained)
+    assert "<= hash(word[:1]) from [1]" in explain(chained)

@@ -1,0 +1,113 @@
+"""One program for each rule that rewrites what operators read, compute or send."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+from penstock.common import Configuration, TypeInformation, Types, WatermarkStrategy
+from penstock.connectors.source import (
+    Boundedness,
+    EnumeratorContext,
+    FieldCondition,
+    Source,
+    SplitEnumerator,
+    SplitReader,
+)
+from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream.window import SlidingEventTimeWindows
+from penstock.expressions import col, count, lit, max_, window_end
+from penstock.plan.plan import Plan
+
+BID = Types.ROW_NAMED(
+    ["auction", "bidder", "price", "channel", "url", "at"],
+    [Types.LONG(), Types.LONG(), Types.LONG(), Types.STRING(), Types.STRING(), Types.LONG()],
+)
+
+
+class Bids(Source):
+    """A source that can leave out fields, and parts without certain values."""
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def produced_type(self) -> TypeInformation:
+        return BID
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        raise NotImplementedError
+
+    def create_reader(self) -> SplitReader:
+        raise NotImplementedError
+
+    def reading(self, fields: Sequence[str]) -> Source:
+        return copy.copy(self)
+
+    def skipping(self, conditions: Sequence[FieldCondition]) -> Source:
+        return copy.copy(self)
+
+    def describe(self) -> str:
+        return "bids"
+
+
+def _program(build: Callable[[DataStream], DataStream], name: str) -> Plan:
+    configuration = Configuration()
+    configuration.set_string("execution.engine", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+    build(env.from_source(Bids()).name("bids")).print()
+    return env.get_plan(name)
+
+
+def pruned_columns() -> Plan:
+    """Two of six fields are read; one of them crosses the exchange."""
+    return _program(
+        lambda bids: bids.filter(col("auction") % 123 == 0).rebalance().map(col("price") * 0.908), "pruned columns"
+    )
+
+
+def pushed_filter() -> Plan:
+    """A filter goes before the map that renames what it looks at, and the source hears of it."""
+    return _program(
+        lambda bids: bids.select(number=col("auction"), cents=col("price")).filter(col("number") == 1007),
+        "pushed filter",
+    )
+
+
+def filtered_exchange() -> Plan:
+    """What a filter behind a union would drop is not sent."""
+    return _program(
+        lambda bids: bids.union(bids.map((col("auction"), *map(col, BID_FIELDS[1:])), output_type=BID)).filter(
+            col("channel") == "Apple"
+        ),
+        "filtered exchange",
+    )
+
+
+def aggregated_before() -> Plan:
+    """Records of one key and pane become one row before they are sent."""
+    stamps = WatermarkStrategy.for_bounded_out_of_orderness("4 s").with_timestamp_assigner("at")
+    return _program(
+        lambda bids: (
+            bids.assign_timestamps_and_watermarks(stamps)
+            .key_by("auction")
+            .window(SlidingEventTimeWindows.of("10 s", "2 s"))
+            .aggregate(end=window_end(), bids=count(), highest=max_("price"))
+        ),
+        "aggregated before",
+    )
+
+
+def folded_constants() -> Plan:
+    """What is the same for all records is computed once."""
+    return _program(
+        lambda bids: bids.select("auction", late=col("at") + lit(60) * 1000 > lit(10) ** 6), "folded constants"
+    )
+
+
+BID_FIELDS = BID.get_field_names()
+RULE_PROGRAMS: dict[str, Callable[[], Plan]] = {
+    program.__name__: program
+    for program in (pruned_columns, pushed_filter, filtered_exchange, aggregated_before, folded_constants)
+}

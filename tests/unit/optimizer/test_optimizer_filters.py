@@ -1,0 +1,202 @@
+"""Filters that move: fewer records on the way, the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
+from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream.connectors.file_system import FileSource, ParquetFormat
+from penstock.execution.submit import plan_to_run
+from penstock.expressions import Expression, col, lit
+from penstock.plan.expression_node import ExpressionNode
+from penstock.plan.plan import Plan
+
+TYPE = Types.ROW_NAMED(["id", "name", "x"], [Types.LONG(), Types.STRING(), Types.DOUBLE()])
+RULES = "push-filters,filter-before-exchanges"
+
+
+def environment(disabled: str = "", mode: str = "STREAMING") -> StreamExecutionEnvironment:
+    configuration = Configuration()
+    configuration.set_string("execution.engine", "local")
+    configuration.set_string("execution.runtime-mode", mode)
+    configuration.set_string("optimizer.disabled-rules", disabled)
+    return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+
+
+def rows(env: StreamExecutionEnvironment) -> DataStream:
+    return env.from_collection(
+        [Row(id=n % 13, name=None if n % 5 == 0 else f"n{n % 3}", x=n / 2) for n in range(200)], TYPE
+    )
+
+
+def order_of_expressions(plan: Plan) -> list[str]:
+    return [node.kind for node in plan.topological_order if isinstance(node, ExpressionNode)]
+
+
+def planned(env: StreamExecutionEnvironment, stream: DataStream) -> Plan:
+    stream.print()
+    return plan_to_run(env.get_plan(), env.configuration)
+
+
+PROGRAMS: dict[str, Callable[[DataStream], DataStream]] = {
+    "behind a projection": lambda rows: rows.select("name", number=col("id")).filter(col("number") > 6),
+    "behind two projections": lambda rows: (
+        rows.select("x", number=col("id")).map((col("number"), col("x"))).filter((col("f0") > 3) & (col(1) < 50.0))
+    ),
+    "behind a rebalance": lambda rows: rows.rebalance().filter(col("name") == "n1").map(col("id")),
+    "behind a union": lambda rows: rows.union(rows.filter(col("id") == 1)).filter(col("x") > 20.0).select("id", "x"),
+    "behind a computation": lambda rows: rows.map((col("id") * 2, col("name"))).filter(col("f0") > 6),
+    "behind what may fail": lambda rows: rows.select(n=col("id") // 1, x=col("x")).filter(col("x") > 20.0),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_results_stay(program: str) -> None:
+    build = PROGRAMS[program]
+    moved = sorted(map(repr, build(rows(environment())).execute_and_collect()))
+    assert moved
+    assert moved == sorted(map(repr, build(rows(environment(RULES))).execute_and_collect()))
+
+
+def test_a_filter_goes_before_maps_that_only_choose_fields() -> None:
+    env = environment()
+    plan = planned(env, PROGRAMS["behind two projections"](rows(env)))
+    assert order_of_expressions(plan) == ["Filter", "Map", "Map"]
+    assert sum("goes before" in rewrite for rewrite in plan.rewrites) == 2
+    (moved,) = [node for node in plan.nodes if isinstance(node, ExpressionNode) and node.kind == "Filter"]
+    assert moved.expression.text == '(col("id") > 3) & (col("x") < 50.0)'
+    assert {node.uid for node in plan.nodes} == {node.uid for node in env.get_plan().nodes}
+
+
+@pytest.mark.parametrize("program", ["behind a computation", "behind what may fail"])
+def test_a_filter_stays_behind_maps_that_compute(program: str) -> None:
+    env = environment()
+    assert order_of_expressions(planned(env, PROGRAMS[program](rows(env)))) == ["Map", "Filter"]
+
+
+def test_a_filter_stays_behind_a_map_that_others_read() -> None:
+    env = environment()
+    chosen = rows(env).select("id")
+    chosen.print()
+    assert order_of_expressions(planned(env, chosen.filter(col("id") > 1))) == ["Map", "Filter"]
+
+
+@pytest.mark.parametrize(("program", "exchanges"), [("behind a rebalance", 1), ("behind a union", 3)])
+def test_what_a_filter_would_drop_is_not_sent(program: str, exchanges: int) -> None:
+    env = environment()
+    plan = planned(env, PROGRAMS[program](rows(env)))
+    filtered = [edge for edge in plan.edges if edge.condition is not None]
+    assert len(filtered) == exchanges
+    assert " where col(" in env.explain()
+
+
+def test_a_condition_that_may_fail_stays_where_it_is() -> None:
+    env = environment()
+    plan = planned(env, rows(env).rebalance().filter(lit(1) / col("x") > 0.1))
+    assert not any(edge.condition is not None for edge in plan.edges)
+
+
+# into sources
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Row groups of ten records; `id` rises, `other` does not, `name` is None in some groups."""
+    directory = tmp_path_factory.mktemp("numbers")
+    table = pa.table(
+        {
+            "id": pa.array(range(100), pa.int64()),
+            "other": pa.array([n * 37 % 100 for n in range(100)], pa.int32()),
+            "name": [None if n // 10 in (2, 3) else f"{n:03}" for n in range(100)],
+            "x": [float(n) for n in range(100)],
+        }
+    )
+    pyarrow.parquet.write_table(table, directory / "1.parquet", row_group_size=10)
+    return str(directory)
+
+
+def read(env: StreamExecutionEnvironment, path: str, condition: Expression) -> tuple[list[Any], int]:
+    """What a filter over a file lets through, and how many records were read for it."""
+    stream = env.from_source(FileSource(path, ParquetFormat())).filter(condition).select("id", "name")
+    found: list[Any] = []
+    stream.add_sink(lambda row: None)
+    client = env.execute_async()
+    client.wait()
+    copy = env.from_source(FileSource(path, ParquetFormat())).filter(condition).select("id", "name")
+    found = sorted(map(repr, copy.execute_and_collect()))
+    return found, client.metrics()["records_read"]
+
+
+SYMBOLS = ("==", "<", "<=", ">", ">=", "!=")
+comparisons = st.one_of(
+    st.tuples(st.sampled_from(("id", "other")), st.sampled_from(SYMBOLS), st.integers(-5, 105)),
+    st.tuples(st.just("name"), st.sampled_from(SYMBOLS), st.integers(0, 110).map("{:03}".format)),
+)
+
+
+def condition_of(parts: list[tuple[str, str, Any]]) -> Expression:
+    made: Expression | None = None
+    for field, symbol, value in parts:
+        compared = {
+            "==": col(field) == value,
+            "!=": col(field) != value,
+            "<": col(field) < value,
+            "<=": col(field) <= value,
+            ">": col(field) > value,
+            ">=": lit(value) <= col(field),
+        }[symbol]
+        made = compared if made is None else made & compared
+    assert made is not None
+    return made
+
+
+@settings(max_examples=30, deadline=None)
+@given(parts=st.lists(comparisons, min_size=1, max_size=3))
+def test_row_groups_are_left_out_and_no_record_is_missed(numbers: str, parts: list[tuple[str, str, Any]]) -> None:
+    found, records = read(environment(), numbers, condition_of(parts))
+    expected, all_records = read(environment("push-filters"), numbers, condition_of(parts))
+    assert found == expected
+    assert all_records == 100
+    assert records <= 100
+
+
+def test_only_row_groups_that_may_have_a_record_are_read(numbers: str) -> None:
+    assert read(environment(), numbers, (col("id") >= 35) & (col("id") < 50))[1] == 20
+    assert read(environment(), numbers, col("name") == "071")[1] == 30  # two groups have no name, and tell nothing
+    assert read(environment(), numbers, (col("id") < 10) | (col("id") > 95))[1] == 100
+    assert read(environment(), numbers, (col("id") < 10) & (lit(1) / (col("x") + 1.0) > 0.0))[1] == 100
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [("STREAMING", False), ("BATCH", True)])
+def test_a_source_that_makes_watermarks_gives_all_records_to_a_stream(numbers: str, mode: str, is_told: bool) -> None:
+    env = environment(mode=mode)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner("id")
+    stream = env.from_source(FileSource(numbers, ParquetFormat()), strategy, "numbers").filter(col("id") < 10)
+    plan = planned(env, stream)
+    assert any("may leave out" in rewrite for rewrite in plan.rewrites) == is_told
+
+
+def test_a_source_with_a_second_reader_gives_all_records(numbers: str) -> None:
+    env = environment()
+    stream = env.from_source(FileSource(numbers, ParquetFormat()))
+    stream.map(col("id")).print()
+    assert not any("may leave out" in rewrite for rewrite in planned(env, stream.filter(col("id") < 10)).rewrites)
+
+
+# constants
+
+
+def test_what_is_the_same_for_all_records_is_computed_once() -> None:
+    env = environment()
+    plan = planned(env, rows(env).map((col("id") + lit(2) * 3, col("name"))))
+    (node,) = [node for node in plan.nodes if isinstance(node, ExpressionNode)]
+    assert node.expression.text == '(col("id") + 6, col("name"))'
+    assert any(rewrite.startswith("fold constants") for rewrite in plan.rewrites)
