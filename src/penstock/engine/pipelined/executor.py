@@ -1,0 +1,91 @@
+"""Runs an epoch as one Spark job whose stages run side by side, for as long as the epoch lasts."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from penstock.common.errors import EnvironmentNotReadyError, FailureReport
+from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
+from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveSettings, live_header
+from penstock.engine.pipelined.pipelined_plan import collect_pipelined
+from penstock.engine.pipelined.ticks import partitions_of
+from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction
+from penstock.engine.spark.executor import SparkStageExecutor
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.messages import failure_from_bytes
+from penstock.engine.stages.task_host import TaskSetup
+
+_NO_ROOM = "INSUFFICIENT_SLOT"
+
+
+class PipelinedStageExecutor(SparkStageExecutor):
+    """The plan of `SparkStageExecutor`, with exchanges that hand rows over as they come."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        job: CompiledJob,
+        setup: TaskSetup,
+        live: LiveSettings,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        super().__init__(session, job, setup, timeout_seconds)
+        self._live = live
+        self._under_way: LiveHeader | None = None
+        self._lock = threading.Lock()
+        shutil.rmtree(setup.environment.storage.resolve(WORD_OF_TASKS), ignore_errors=True)
+
+    def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
+        """Runs all stages of one epoch side by side."""
+        live = live_header(header, tasks, self._live)
+        with self._lock:
+            self._under_way = live
+        try:
+            return super().run(live, tasks)
+        except ExecutionFailedError as error:
+            failures = self._failures(live)
+            if failures:
+                return StageResults((), failures, tuple(self._reports.collect()))
+            if _NO_ROOM in str(error.__cause__):
+                raise self._no_room(len(tasks)) from error
+            raise
+        finally:
+            with self._lock:
+                self._under_way = None
+            shutil.rmtree(self._setup.environment.storage.resolve(live.directory), ignore_errors=True)
+
+    def hasten(self) -> None:
+        """Ends the epoch under way as if its time was up."""
+        with self._lock:
+            if self._under_way is not None:
+                self._setup.environment.storage.put_if_absent(self._under_way.end_mark, b"")
+
+    def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
+        assert isinstance(header, LiveHeader)
+        frame = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(
+            LiveSourceFunction(self._setup, header, tasks, self._reports), ENVELOPE_DDL
+        )
+        for stage in self._job.stages[1:]:
+            frame = frame.repartitionById(partitions_of(self._job, stage), "target").mapInArrow(
+                LiveStageFunction(self._setup, header, stage, self._reports), ENVELOPE_DDL
+            )
+        return collect_pipelined(self._session, frame, f"penstock-{header.job_id}")
+
+    def _failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
+        storage = self._setup.environment.storage
+        marks = [path for path in storage.list(header.directory) if path != header.end_mark]
+        return tuple(failure_from_bytes(storage.read(path)) for path in marks)
+
+    def _no_room(self, source_tasks: int) -> EnvironmentNotReadyError:
+        needed = source_tasks + sum(partitions_of(self._job, stage) for stage in self._job.stages[1:])
+        return EnvironmentNotReadyError(
+            f"in pipelined mode all {needed} tasks of the job '{self._job.name}' run at the same time, and Spark has "
+            f"fewer slots free. Lower the parallelism, or give it more: spark.master local[{needed + 2}], more "
+            "executors or more cores for each (a slot need not have a core of its own where tasks mostly wait)."
+        )

@@ -1,0 +1,58 @@
+"""What a task has to know about an epoch in which records flow through all stages at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+from penstock.engine.stages.envelope import NO_EDGE, SOURCE_SENDER, Envelope, Kind
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+
+WORD_OF_TASKS = "live"
+"""The directory in the checkpoint in which tasks and driver leave word for each other; nothing in it is state."""
+END_OF_ROUND = Envelope(-1, NO_EDGE, -1, -1, int(Kind.TICK), b"")
+"""What a task puts between rows where it has nothing more to send for now: they are not to wait for others."""
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """How records flow; the same in all epochs."""
+
+    seconds: float
+    """How long an epoch lasts."""
+    buffer_timeout: float
+    """How long, in seconds, records may wait for others on their way to the next stage."""
+    tick_seconds: float = 0.05
+    """How often tasks without input learn that time has passed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveHeader(EpochHeader):
+    """The header of such an epoch. `now` is when it began: tasks go by their own clocks from there."""
+
+    live: LiveSettings
+    splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    """The numbers of the splits that the epoch follows, by the node id of their source."""
+
+    @property
+    def directory(self) -> str:
+        """Where, in the checkpoint, this attempt at the epoch and the driver leave word for each other."""
+        return f"{WORD_OF_TASKS}/{self.epoch.incarnation}/{self.epoch.number}-{self.run}"
+
+    @property
+    def end_mark(self) -> str:
+        """The file whose existence says that the epoch is to end now."""
+        return f"{self.directory}/end"
+
+    def failure_mark(self, stage: int, subtask: int) -> str:
+        """The file in which a task says what went wrong."""
+        return f"{self.directory}/failure-{stage}-{subtask}"
+
+
+def live_header(header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], live: LiveSettings) -> LiveHeader:
+    """The header of an epoch that follows what the tasks of stage 0 are told to read."""
+    splits: dict[int, tuple[int, ...]] = {}
+    for planned in (each for reads in tasks for each in reads if each.split != SOURCE_SENDER):
+        splits[planned.source] = (*splits.get(planned.source, ()), planned.split)
+    known = {each.name: getattr(header, each.name) for each in fields(header)}
+    return LiveHeader(**known, live=live, splits=splits)

@@ -1,0 +1,263 @@
+"""Stage 0 of an epoch in which records flow: follows splits and sends on what comes, until the epoch's time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from penstock.common.batch import Batch
+from penstock.common.errors import UserFunctionError
+from penstock.connectors.broken_records import BrokenRecords
+from penstock.connectors.live_source import LiveReader, LiveSource
+from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
+from penstock.engine.pipelined.processing_clock import ProcessingClock
+from penstock.engine.pipelined.ticks import tick_rows
+from penstock.engine.stages.chain import ChainInstance
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.messages import ReadProgress
+from penstock.engine.stages.outcome import abort_rows, message_row
+from penstock.engine.stages.source_task import SourceSubtask, take_broken
+from penstock.engine.stages.task_environment import TaskEnvironment
+from penstock.plan.nodes import SourceNode
+from penstock.runtime.failures import user_function_error
+from penstock.runtime.operator import MIN_WATERMARK
+from penstock.runtime.timestamps_and_watermarks import TimestampsAndWatermarks
+
+_LOOK_SECONDS = 0.2
+"""How often a task looks whether the driver wants the epoch to end."""
+
+
+class _FollowedSplit:
+    """One split at work: the chain is that of its source, the channels and event time are its own."""
+
+    def __init__(
+        self,
+        planned: PlannedRead,
+        chain: ChainInstance,
+        times: TimestampsAndWatermarks | None,
+        rows: list[Envelope],
+    ) -> None:
+        self.planned = planned
+        self.chain = chain
+        self.times = times
+        chain.set_writers(planned.split, rows)
+        self.writers = chain.writers
+        self.watermark = MIN_WATERMARK if times is None else times.watermark
+        self.records = 0
+        self.has_ended = False
+
+    def take(self, batch: Batch) -> None:
+        """Works on records that have come."""
+        self._enter()
+        self.records += len(batch)
+        if self.times is None:
+            self.chain.emit_from_source(batch)
+        else:
+            self.times.process(batch)
+        self._leave()
+
+    def take_broken(self, broken: BrokenRecords | None) -> bool:
+        """Sends on what could not be read; whether there was something."""
+        self._enter()
+        return take_broken(broken, self.chain)
+
+    def tick(self) -> None:
+        """Asks for the watermark of what has come, or finds that the split is silent."""
+        if self.times is not None:
+            self._enter()
+            self.times.tick()
+            self._leave()
+
+    def announce(self) -> None:
+        """Says where event time stands."""
+        if self.times is not None:
+            self._enter()
+            self.times.announce()
+            self._leave()
+
+    def flush(self) -> None:
+        """Packs what waits on the edges."""
+        for writer in self.writers.values():
+            writer.flush()
+
+    def end(self) -> None:
+        """The split has no more records, for ever."""
+        self.has_ended = True
+        for writer in self.writers.values():
+            writer.end()
+
+    def _enter(self) -> None:
+        self.chain.writers = self.writers
+        self.chain.restore_watermark(self.watermark)
+
+    def _leave(self) -> None:
+        self.watermark = self.chain.watermarks[self.planned.source]
+
+
+class LiveSourceSubtask(SourceSubtask):
+    """One task of stage 0: the readers and chains it keeps between epochs."""
+
+    def __init__(self, job: CompiledJob, environment: TaskEnvironment, subtask: int, run: int) -> None:
+        super().__init__(job, environment, subtask, run)
+        self._live_readers: dict[int, LiveReader] = {}
+
+    def run(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> Iterator[Envelope]:
+        """Does this task's share of the epoch; the last row is the `Done` message."""
+        assert isinstance(header, LiveHeader)
+        rows: list[Envelope] = []
+        try:
+            chains = self._chains_for(header, reads)
+            splits = self._start(header, reads, chains, rows)
+            yield from rows
+            rows.clear()
+            yield END_OF_ROUND
+            for _ in self._follow(header, splits, list(chains.values()), rows):
+                yield from rows
+                rows.clear()
+                yield END_OF_ROUND
+            progress, sent = self._end(splits)
+            done = self._finish(header, list(chains.values()), tuple(progress), sent, rows)
+        except Exception as error:
+            yield from abort_rows(error, self._job.stage_parallelism, stage=0, subtask=self._subtask, header=header)
+            self.release()
+            return
+        yield from rows
+        yield message_row(done)
+
+    def close(self) -> None:
+        """The end of the job."""
+        for reader in self._live_readers.values():
+            reader.close()
+        super().close()
+
+    def release(self) -> None:
+        """Forgets everything without a word to user code."""
+        for reader in self._live_readers.values():
+            reader.close()
+        self._live_readers.clear()
+        super().release()
+
+    def _start(
+        self,
+        header: LiveHeader,
+        reads: Sequence[PlannedRead],
+        chains: dict[int, ChainInstance],
+        rows: list[Envelope],
+    ) -> dict[int, list[_FollowedSplit]]:
+        """The splits of each source; consumers hear at once where event time stands in them."""
+        splits: dict[int, list[_FollowedSplit]] = {}
+        for planned in reads:
+            chain = chains[planned.source]
+            if planned.split == SOURCE_SENDER:
+                chain.set_writers(planned.split, rows)
+                chain.tell_idleness(planned.source, idle=True)
+            elif planned.read is not None:
+                followed = _FollowedSplit(planned, chain, self._times_of(planned, header, chain), rows)
+                followed.announce()
+                splits.setdefault(planned.source, []).append(followed)
+        for source, of_source in splits.items():
+            self._live_reader(source).follow([each.planned.read for each in of_source if each.planned.read is not None])
+        return splits
+
+    def _follow(
+        self,
+        header: LiveHeader,
+        splits: dict[int, list[_FollowedSplit]],
+        chains: list[ChainInstance],
+        rows: list[Envelope],
+    ) -> Iterator[None]:
+        """Takes what comes until the time is up; yields where `rows` are to be on their way."""
+        live, everything = header.live, [each for of_source in splits.values() for each in of_source]
+        clock = ProcessingClock(header.now)
+        watermark_seconds = self._environment.watermark_interval / 1000
+        now = time.monotonic()
+        end, next_tick, next_look, next_watermark, flushed = now + live.seconds, now, now, now + watermark_seconds, now
+        waiting = False
+        # A task that has nothing to follow leaves it to the others to last.
+        while now < end and not all(each.has_ended for each in everything):
+            if now >= next_look:
+                if self._environment.storage.exists(header.end_mark):
+                    break
+                next_look = now + _LOOK_SECONDS
+            due = min(end, next_tick, flushed + live.buffer_timeout if waiting else end)
+            for source, of_source in splits.items():
+                seconds = max(0.0, due - now) / len(splits)
+                waiting = self._take_arrived(source, of_source, seconds, clock, chains) or waiting
+            now = time.monotonic()
+            if watermark_seconds and now >= next_watermark:
+                next_watermark = now + watermark_seconds
+                clock.advance(chains)
+                for each in everything:
+                    if not each.has_ended:
+                        each.tick()
+                waiting = True
+            if waiting and now - flushed >= live.buffer_timeout:
+                for each in everything:
+                    each.flush()
+                flushed, waiting = now, False
+            if now >= next_tick:
+                next_tick = now + live.tick_seconds
+                rows += tick_rows(self._job, 0, self._subtask)
+            if rows:
+                yield
+
+    def _take_arrived(
+        self,
+        source: int,
+        splits: list[_FollowedSplit],
+        seconds: float,
+        clock: ProcessingClock,
+        chains: list[ChainInstance],
+    ) -> bool:
+        reader = self._live_reader(source)
+        try:
+            arrived = reader.poll(seconds)
+            clock.advance(chains)
+            for place, batch in arrived:
+                splits[place].take(batch)
+            for place, each in enumerate(splits):
+                if reader.finished(place) and not each.has_ended:
+                    each.end()
+            has_broken = splits[0].take_broken(reader.broken_records)
+        except UserFunctionError:
+            raise
+        except Exception as error:
+            raise user_function_error(error, splits[0].chain.contexts[source]) from error
+        return bool(arrived) or has_broken
+
+    def _end(self, splits: dict[int, list[_FollowedSplit]]) -> tuple[list[ReadProgress], dict[int, int]]:
+        """How far every split has come, and how many records went out on each edge."""
+        progress: list[ReadProgress] = []
+        sent: dict[int, int] = {}
+        for source, of_source in splits.items():
+            reader = self._live_readers[source]
+            for place, each in enumerate(of_source):
+                if not each.has_ended:
+                    each.tick()
+                each.flush()
+                event_time = None if each.times is None or each.has_ended else each.times.progress().to_json()
+                planned = each.planned
+                progress.append(
+                    ReadProgress(
+                        source,
+                        planned.split,
+                        planned.split_id,
+                        reader.position(place),
+                        each.has_ended,
+                        each.records,
+                        event_time,
+                    )
+                )
+                for edge, writer in each.writers.items():
+                    sent[edge] = sent.get(edge, 0) + writer.records_sent
+        return progress, sent
+
+    def _live_reader(self, source: int) -> LiveReader:
+        if source not in self._live_readers:
+            node = self._job.source_chains[source].head
+            assert isinstance(node, SourceNode)
+            assert isinstance(node.source, LiveSource)
+            self._live_readers[source] = node.source.create_live_reader()
+        return self._live_readers[source]

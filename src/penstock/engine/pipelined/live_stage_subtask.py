@@ -1,0 +1,98 @@
+"""A subtask of a later stage in an epoch in which records flow: works on rows as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
+from penstock.engine.pipelined.processing_clock import ProcessingClock
+from penstock.engine.pipelined.ticks import tick_rows
+from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
+from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.engine.stages.outcome import abort_rows, message_row
+from penstock.engine.stages.stage_subtask import StageSubtask
+from penstock.engine.stages.subtask_state import SubtaskState
+
+
+class LiveStageSubtask(StageSubtask):
+    """Channels come interleaved, each in its own order, as they do in Flink; there is no order over all of them."""
+
+    def run(self, header: EpochHeader, incoming: Iterable[Envelope]) -> Iterator[Envelope]:
+        """Does this subtask's share of the epoch; the last row is the `Done` message."""
+        assert isinstance(header, LiveHeader)
+        try:
+            yield from self._flow(header, incoming)
+        except Exception as error:
+            self._logger.bind(epoch=header.epoch.number).warning("the epoch is aborted: %s", type(error).__name__)
+            self.release()
+            yield from abort_rows(
+                error, self._job.stage_parallelism, stage=self._stage, subtask=self._subtask, header=header
+            )
+
+    def _flow(self, header: LiveHeader, incoming: Iterable[Envelope]) -> Iterator[Envelope]:
+        rows: list[Envelope] = []
+        received: dict[int, int] = {}
+        clock = ProcessingClock(header.now)
+        works = self._subtask < self._job.stage_parallelism[self._stage]
+        state = self._begin(header, rows) if works else None
+        next_tick = 0.0
+        for row in incoming:
+            clock.advance(self._chains)
+            if row.kind == Kind.TICK:
+                for chain in self._chains:
+                    chain.advance_processing_time(clock.now)
+                    chain.time_passes()
+                now = time.monotonic()
+                # Every task of the stage before sends ticks: some of them are enough for the next.
+                if now >= next_tick:
+                    next_tick = now + header.live.tick_seconds * 0.8
+                    rows += tick_rows(self._job, self._stage, self._subtask)
+            elif row.edge == NO_EDGE or self._job.edges[row.edge].target_level != self._stage:
+                yield row
+                if row.edge != NO_EDGE:
+                    yield END_OF_ROUND
+                continue
+            else:
+                for _ in self._take((row,), header, received):
+                    pass
+            for chain in self._chains:
+                chain.flush_writers()
+            if rows:
+                yield from rows
+                rows.clear()
+                yield END_OF_ROUND
+        if state is not None:
+            clock.advance(self._chains)
+            yield from self._finish_epoch(header, state, clock.now, rows, received)
+
+    def _begin(self, header: LiveHeader, rows: list[Envelope]) -> SubtaskState:
+        state = self._open(header)
+        staging = header.staging(self._stage, self._subtask, "sinks")
+        for chain in self._chains:
+            chain.begin_epoch(header.epoch, header.now, staging)
+            chain.set_writers(self._subtask, rows)
+            chain.advance_processing_time(header.now)
+        for inputs in self._inputs:
+            inputs.announce(
+                (edge, split)
+                for source, splits in header.splits.items()
+                for edge in self._edges_from(source)
+                for split in splits
+            )
+        return state
+
+    def _edges_from(self, source: int) -> list[int]:
+        return [edge.number for edge in self._job.source_chains[source].outputs if edge.number in self._by_edge]
+
+    def _finish_epoch(
+        self, header: LiveHeader, state: SubtaskState, now: int, rows: list[Envelope], received: dict[int, int]
+    ) -> Iterator[Envelope]:
+        for chain, inputs in zip(self._chains, self._inputs, strict=True):
+            chain.advance_processing_time(now)
+            chain.snapshot_functions()
+            chain.end_epoch()
+            inputs.save(state.store)
+        yield from rows
+        head = state.stage(header, self._clean_up_before_snapshot)
+        yield message_row(self._done(state, head, received))

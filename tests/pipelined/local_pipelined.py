@@ -1,0 +1,60 @@
+"""The tasks of pipelined mode in this process: every stage gets its rows as a streaming shuffle might deliver them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.common.configuration import Configuration
+from penstock.common.pipelined_options import live_epoch_length
+from penstock.engine.epochs.stage_executor import StageResults, results_from
+from penstock.engine.local.engine import LocalEngine
+from penstock.engine.local.executor import LocalStageExecutor
+from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveSettings, live_header
+from penstock.engine.pipelined.live_task_host import LiveTaskHost
+from penstock.engine.pipelined.ticks import partitions_of
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.task_host import TaskSetup
+
+
+class LocalPipelinedEngine(LocalEngine):
+    def __init__(self, configuration: Configuration, session: object | None) -> None:
+        super().__init__(configuration, session)
+        self._seconds = live_epoch_length(configuration) / 1000
+
+    def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalPipelinedExecutor:
+        return LocalPipelinedExecutor(job, setup, LiveSettings(self._seconds, 0.0, tick_seconds=0.005))
+
+
+class LocalPipelinedExecutor(LocalStageExecutor):
+    """Tasks of a stage one after the other. The rows of a sender keep their order; those of several are mixed."""
+
+    def __init__(self, job: CompiledJob, setup: TaskSetup, live: LiveSettings) -> None:
+        super().__init__(job, setup)
+        self._live = live
+        self._host = LiveTaskHost(lambda: "")
+
+    def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
+        live = live_header(header, tasks, self._live)
+        reports = self._reports = []
+        sent = [
+            list(self._host.run_source(self._setup, live, subtask, reads, reports.append))
+            for subtask, reads in enumerate(tasks)
+        ]
+        for stage in self._job.stages[1:]:
+            partitions = partitions_of(self._job, stage)
+            sent = [
+                list(self._host.run_stage(self._setup, live, stage, subtask, rows, reports.append))
+                for subtask, rows in enumerate(self._delivered(sent, partitions))
+            ]
+        return results_from((row for rows in sent for row in rows), reports)
+
+    def _delivered(self, sent: list[list[Envelope]], partitions: int) -> list[list[Envelope]]:
+        delivered: list[list[Envelope]] = [[] for _ in range(partitions)]
+        waiting = [[row for row in rows if row is not END_OF_ROUND][::-1] for rows in sent]
+        while any(waiting):
+            rows = self._random.choice([rows for rows in waiting if rows])
+            row = rows.pop()
+            delivered[row.target].append(row)
+        return delivered
