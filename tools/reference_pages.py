@@ -11,7 +11,14 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
-PUBLIC_PACKAGES = ("penstock.cep", "penstock.common", "penstock.datastream", "penstock.expressions", "penstock.testing")
+PUBLIC_PACKAGES = (
+    "penstock.cep",
+    "penstock.table",
+    "penstock.common",
+    "penstock.datastream",
+    "penstock.expressions",
+    "penstock.testing",
+)
 _MADE_BY_METHODS = "penstock.datastream.streams."
 """Programs get these objects from methods; how they are made is not for them."""
 _EXAMPLE = re.compile(r"(?:^>>> .*\n(?:.+\n?)*)+", re.MULTILINE)

@@ -30,8 +30,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=27)
     parser.add_argument("--kills", type=int, default=200, help="end before the time is over when there are so many")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))  # noqa: S311
-    parser.add_argument("--without-services", action="store_true", help="neither Kafka nor PostgreSQL")
-    parser.add_argument("--without-spark", action="store_true")
+    parser.add_argument("--without-local", action="store_true", help="no parts on the local engine")
+    targets = [target.name.lower() for target in Target]
+    parser.add_argument("--targets", default=",".join(targets), help="where Spark jobs run; empty: nowhere")
     parser.add_argument("--table", type=Path, default=TABLE)
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
@@ -43,12 +44,16 @@ def main() -> None:
         return min(time.monotonic() + share * arguments.minutes * 60, started + arguments.minutes * 60)
 
     results = SoakResults(arguments.seed)
-    run_local_schedules(results, rng, until=left(0.15))
-    kill_local_drivers(results, rng, until=left(0.3))
-    if not arguments.without_spark:
-        targets = [Target.LOCAL, Target.CLUSTER] + [Target.SERVICES] * (not arguments.without_services)
-        while time.monotonic() < started + arguments.minutes * 60 * 0.95 and results.kills < arguments.kills:
-            kill_on_spark(results, rng, targets[results.spark_runs % len(targets)], until=left(0.1))
+    if not arguments.without_local:
+        run_local_schedules(results, rng, until=left(0.15))
+        kill_local_drivers(results, rng, until=left(0.15))
+    targets = [Target[name.upper()] for name in arguments.targets.split(",") if name]
+    if targets:
+        seconds = max(40.0, 0.1 * arguments.minutes * 60)
+        while time.monotonic() < started + arguments.minutes * 60 * 0.9 and (
+            results.kills < arguments.kills or results.spark_runs < len(targets)
+        ):
+            kill_on_spark(results, rng, targets[results.spark_runs % len(targets)], seconds)
     results.seconds = time.monotonic() - started
     arguments.table.write_text(results.page(), encoding="utf-8")
     print(json.dumps(results.summary()), flush=True)

@@ -38,8 +38,8 @@ class Target(Enum):
     SERVICES = "Spark, Kafka, PostgreSQL"
 
 
-def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, until: float) -> None:
-    """Runs the job once, to its end, and kills processes until then or until the time is over."""
+def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, seconds: float) -> None:
+    """Runs the job once, to its end; kills processes for so long, from when it first works."""
     results.spark_runs += 1
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-soak-")))
@@ -54,7 +54,7 @@ def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, unti
             services = MatrixServices.create(broker, postgres, source)
         run = _Run(results, rng, target, source, directory, services, broker, postgres)
         try:
-            code = run.until_end(until)
+            code = run.until_end(seconds)
         finally:
             run.process.end()
         log = (place / "run.log").read_text(errors="replace").splitlines()
@@ -91,16 +91,19 @@ class _Run:
         self._directory = directory
         self._services = services
         self._servers = {"the Kafka broker": broker, "PostgreSQL": postgres}
+        self._struck: set[str] = set()
         self.process = self._start()
 
-    def until_end(self, until: float) -> int | None:
+    def until_end(self, seconds: float) -> int | None:
         """Kills until the time is over or the job has ended; then lets the job end."""
-        while time.monotonic() < until:
+        begun: float | None = None
+        while begun is None or time.monotonic() < begun + seconds:
             code = self.process.wait(self._rng.uniform(*_BETWEEN_KILLS))
             if code is not None:
                 return code
             # What dies while the program starts is told at once, and is for whoever started it.
             if self._newest_manifest() > self._before and self.process.members("worker"):
+                begun = begun or time.monotonic()
                 self._kill_something()
         return self.process.wait(_END_SECONDS)
 
@@ -109,7 +112,10 @@ class _Run:
         kinds = ["worker"] * 20 + ["driver", "jvm"] + ["executor"] * (4 * (self._target is Target.CLUSTER))
         if self._services is not None:
             kinds += ["the Kafka broker", "PostgreSQL"] * 2
-        kind = self._rng.choice(kinds)
+        # What takes long comes seldom, but each at least once where there is time.
+        unseen = sorted(set(kinds) - self._struck)
+        kind = self._rng.choice(unseen if unseen and self._rng.random() < 0.3 else kinds)
+        self._struck.add(kind)
         if kind == "driver":
             self.process.kill()
             self.process.end()

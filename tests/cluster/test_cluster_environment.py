@@ -1,4 +1,4 @@
-"""Two executors whose Python is not the driver's: what has to get there gets there, and what is missing is named."""
+"""Executors whose Python is not the driver's: what has to get there gets there, and what is missing is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from cluster.executor_environment import executor_python
-from faults import rolling_job
 from faults.processes import kill_group
 
 pytestmark = pytest.mark.spark
@@ -35,9 +34,9 @@ def python() -> Path:
     return interpreter
 
 
-def options_for(python: Path, directory: Path) -> list[str]:
+def options_for(python: Path, directory: Path, executors: int = 2) -> list[str]:
     return [
-        "spark.master=local-cluster[2,1,1024]",
+        f"spark.master=local-cluster[{executors},1,1024]",
         "spark.executor.memory=1g",
         f"spark.pyspark.python={python}",
         f"state.local-dir={directory / 'local'}",
@@ -61,28 +60,20 @@ def run_driver(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def test_a_keyed_job_runs_on_executors_without_penstock(tmp_path, python):
-    rolling_job.write_input(tmp_path / "in")
-    options = [*options_for(python, tmp_path), "execution.epoch.max-records=40"]
-    flags = [part for option in options for part in ("--option", option)]
-    done = run_driver(rolling_job.__file__, str(tmp_path), *flags)
-    assert done.returncode == 0, done.stderr
-    assert rolling_job.published(tmp_path / "out") == rolling_job.expected(tmp_path / "in")
-
-
-def test_a_module_beside_the_program_travels_as_a_python_file(tmp_path, python):
-    options = [*options_for(python, tmp_path), f"spark.submit.pyFiles={MODULE}"]
-    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options)
+def test_a_keyed_job_and_the_module_beside_it_run_on_executors_without_penstock(tmp_path, python):
+    options = [*options_for(python, tmp_path), f"spark.submit.pyFiles={MODULE}", "execution.epoch.max-records=12"]
+    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options, "execution.runtime-mode=STREAMING")
     assert done.returncode == 0, done.stderr
     lines = [line for path in (tmp_path / "out").glob("*.json") for line in path.read_text().splitlines()]
-    numbers, prefixes, origins = zip(*(json.loads(line).split("|") for line in lines), strict=True)
-    assert sorted(map(int, numbers)) == list(range(1, 11))
+    numbers, counts, prefixes, origins = zip(*(json.loads(line).split("|") for line in lines), strict=True)
+    assert sorted(zip(map(int, numbers), map(int, counts), strict=True)) == [(n, (n + 2) // 3) for n in range(1, 31)]
     assert set(prefixes) == {str(python.parents[1])}
     assert all("penstock.zip" in origin for origin in origins)
 
 
 def test_a_module_that_was_left_behind_is_named_with_the_cure(tmp_path, python):
-    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options_for(python, tmp_path))
+    options = options_for(python, tmp_path, executors=1)
+    done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options)
     assert done.returncode == 1
     assert "No module named 'worker_facts'" in done.stderr
     assert "spark.submit.pyFiles" in done.stderr

@@ -148,6 +148,13 @@ MAIN_PROGRAM = """
 """
 
 
+@pytest.mark.parametrize(
+    "engine_and_mode",
+    [
+        pytest.param(("local", "BATCH"), id="local-batch"),
+        pytest.param(("spark", "STREAMING"), id="spark-streaming", marks=pytest.mark.spark),
+    ],
+)
 def test_classes_and_functions_of_the_main_program(engine_and_mode: tuple[str, str], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(MAIN_PROGRAM))

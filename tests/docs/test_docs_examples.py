@@ -51,7 +51,7 @@ def test_a_page_runs_without_a_jvm(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-job.md", "docs/tutorials/from-pyspark.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/from-pyspark.md"])
 def test_what_a_newcomer_reads_first_runs_on_spark(page: str, tmp_path: Path) -> None:
     run_page(page, "spark", tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
@@ -13,9 +14,12 @@ import pytest
 from faults.rolling_job import expected, published, start_job, write_input
 from penstock.common import fail_points
 from penstock.common.fail_points import SimulatedCrash
+from penstock.state import state_files
 
 OPTIONS = {"execution.engine": "local", "execution.epoch.max-records": "25", "state.retained-checkpoints": "3"}
 SCHEDULES_PER_TEST = 100
+BLOCKS = int(os.environ.get("PENSTOCK_CRASH_BLOCKS", "2"))
+"""`make soak` runs 10 of them."""
 
 
 class CrashAtStep:
@@ -64,7 +68,7 @@ def source() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("noise", [False, True], ids=["deterministic", "non-deterministic"])
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(BLOCKS))
 def test_any_schedule_of_crashes_loses_nothing_and_doubles_nothing(source, noise, block):
     oracle = expected(source / "in")
     crashes = 0
@@ -75,6 +79,21 @@ def test_any_schedule_of_crashes_loses_nothing_and_doubles_nothing(source, noise
         assert published(directory / "out") == oracle, f"seed {seed}"
         shutil.rmtree(directory)
     assert crashes > SCHEDULES_PER_TEST, "the schedules are meant to crash more than once each"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_snapshots_beside_every_epoch_survive_crashes(source, monkeypatch):
+    """A thread of the process that has crashed may still be at it when the job is started again."""
+    monkeypatch.setattr(state_files, "_MAX_CHAIN", 1)
+    oracle = expected(source / "in")
+    made = 0
+    for seed in range(30):
+        directory = source / f"snapshots-{seed}"
+        run_until_done(directory, random.Random(seed), noise=seed % 2 == 0, backend="lmdb")
+        assert published(directory / "out") == oracle, f"seed {seed}"
+        made += sum("-snapshot-" in path.name for path in (directory / "checkpoint/state").rglob("*"))
+        shutil.rmtree(directory)
+    assert made > 30
 
 
 def test_a_crash_at_every_single_step_is_survived(source):

@@ -10,6 +10,7 @@ import pytest
 from penstock.common import fail_points
 from penstock.common.errors import CheckpointError, JobExecutionException
 from penstock.common.fail_points import SimulatedCrash
+from penstock.engine.epochs import spreading
 from penstock.state import Savepoint
 from savepoints.ledger_job import (
     RECORDS,
@@ -229,7 +230,8 @@ def test_without_a_directory_there_is_no_savepoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_on_spark(tmp_path: Path, expected: Counter[str]) -> None:
+def test_on_spark(tmp_path: Path, expected: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spreading, "SMALL_BYTES", 0)  # savepoints are written and read by tasks
     env = environment(tmp_path / "first", "spark", **{"execution.epoch.max-records": "150"})
     build(env, tmp_path / "out", 2)
     savepoint = stopped_with_savepoint(env, 1)

@@ -26,8 +26,8 @@ class JobTable:
         operators = Table(box=None, padding=(0, 2, 0, 0))
         for heading in ("operator", "uid"):
             operators.add_column(heading, no_wrap=True)
-        for heading in ("in", "out"):
+        for heading in ("in", "out", "busy"):
             operators.add_column(heading, justify="right")
-        for name, uid, records_in, records_out in self._view.operators():
-            operators.add_row(escape(name), escape(uid), records_in, records_out)
+        for name, uid, *measured in self._view.operators():
+            operators.add_row(escape(name), escape(uid), *measured)
         return Group(f"[bold]{title}[/bold]", facts, operators)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from itertools import compress
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.null_columns import filtered_columns
 
 
 class RecordCodec(Protocol):
@@ -30,6 +32,9 @@ class RecordCodec(Protocol):
         ...
 
 
+Timestamps: TypeAlias = "list[int | None] | pa.Array | None"
+
+
 class Batch:
     """Records of one channel between two control events, in their order.
 
@@ -38,7 +43,16 @@ class Batch:
     inputs of keyed operators have.
     """
 
-    __slots__ = ("_columns", "_dictionary_keys", "_keys", "_timestamp_column", "_timestamps", "_values", "codec")
+    __slots__ = (
+        "_columns",
+        "_dictionary_keys",
+        "_keys",
+        "_timestamp_column",
+        "_timestamps",
+        "_values",
+        "codec",
+        "was_made_of_columns",
+    )
 
     def __init__(
         self,
@@ -46,12 +60,14 @@ class Batch:
         *,
         values: list[Any] | None = None,
         columns: list[pa.Array] | None = None,
-        timestamps: list[int | None] | pa.Array | None = None,
+        timestamps: Timestamps = None,
         keys: list[bytes] | DictionaryKeys | None = None,
     ) -> None:
         if values is None and columns is None:
             raise ValueError("a batch needs values or columns")
         self.codec = codec
+        self.was_made_of_columns = values is None
+        """Whether the values, where there are some, are what the columns say; else it may be the other way round."""
         self._values = values
         self._columns = columns
         self._timestamps: list[int | None] | None = None
@@ -106,7 +122,7 @@ class Batch:
         return self._timestamp_column
 
     @property
-    def either_timestamps(self) -> list[int | None] | pa.Array | None:
+    def either_timestamps(self) -> Timestamps:
         """The times in the form at hand, for a batch of the same records."""
         return self._timestamps if self._timestamp_column is None else self._timestamp_column
 
@@ -124,25 +140,52 @@ class Batch:
             self._dictionary_keys = DictionaryKeys.of(self._keys)
         return self._dictionary_keys
 
-    def with_timestamps(self, timestamps: list[int | None] | pa.Array | None) -> Batch:
+    def with_timestamps(self, timestamps: Timestamps) -> Batch:
         """The same records with other timestamps, and without keys."""
-        return Batch(self.codec, values=self._values, columns=self._columns, timestamps=timestamps)
+        same = Batch(self.codec, values=self._values, columns=self._columns, timestamps=timestamps)
+        same.was_made_of_columns = self.was_made_of_columns
+        return same
 
     def part(self, start: int, end: int) -> Batch:
         """The records from `start` up to `end`, without keys."""
         if start == 0 and end == len(self):
             return self
-        stamps = self.either_timestamps
-        if isinstance(stamps, list):
-            stamps = stamps[start:end]
-        elif stamps is not None:
-            stamps = stamps.slice(start, end - start)
-        return Batch(
+        part = Batch(
             self.codec,
             values=None if self._values is None else self._values[start:end],
             columns=None if self._columns is None else [column.slice(start, end - start) for column in self._columns],
-            timestamps=stamps,
+            timestamps=self._times_of_part(start, end),
         )
+        part.was_made_of_columns = self.was_made_of_columns
+        return part
+
+    def filtered(self, mask: pa.Array) -> Batch:
+        """The records at the places where the mask is true, without keys."""
+        kept = Batch(
+            self.codec,
+            values=None if self._values is None else list(compress(self._values, mask.to_pylist())),
+            columns=None if self._columns is None else filtered_columns(self._columns, mask),
+            timestamps=self._times_where(mask),
+        )
+        kept.was_made_of_columns = self.was_made_of_columns
+        return kept
+
+    def columns_of(self, codec: RecordCodec) -> list[pa.Array] | None:
+        """The records as columns of a codec, where they are known to be the very same values; None elsewhere.
+
+        Columns that were made of values may be less: an int in a field for floats is a float in its column.
+        """
+        return self.columns if self.was_made_of_columns and self.codec is codec else None
+
+    def _times_of_part(self, start: int, end: int) -> Timestamps:
+        stamps = self.either_timestamps
+        if isinstance(stamps, list):
+            return stamps[start:end]
+        return None if stamps is None else stamps.slice(start, end - start)
+
+    def _times_where(self, mask: pa.Array) -> Timestamps:
+        stamps = self.timestamp_column
+        return None if stamps is None else stamps.filter(mask)
 
 
 def concatenated(batches: Sequence[Batch]) -> Batch:

@@ -117,6 +117,19 @@ def parse_map(value: Any) -> dict[str, str]:
     return {key.strip(): each.strip() for key, _, each in entries}
 
 
+def parse_list(value: Any) -> list[str]:
+    """Words: a list of them, or text with commas between them.
+
+    >>> parse_list("a, b")
+    ['a', 'b']
+    """
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
+    if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
+        return list(value)
+    raise ValueError("a list of words, or words with commas between them, is expected")
+
+
 def one_of(*choices: str) -> Callable[[Any], str]:
     """A parser for one of several words."""
 

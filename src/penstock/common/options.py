@@ -19,12 +19,14 @@ from penstock.common.config_options import (
     one_of,
     parse_boolean,
     parse_integer,
+    parse_list,
     parse_map,
     parse_memory_size,
     parse_text,
     positive,
 )
 from penstock.common.execution_mode import RuntimeExecutionMode
+from penstock.common.pipelined_options import BUFFER_TIMEOUT, LATENCY, PIPELINED_EPOCH
 from penstock.common.restart_options import (
     EXPONENTIAL_ATTEMPTS,
     EXPONENTIAL_INITIAL,
@@ -92,6 +94,13 @@ EPOCH_INTERVAL = ConfigOption(
     0,
     "The least time from the start of one epoch to the start of the next, in ms; 0: as fast as it goes.",
 )
+TARGET_LATENCY = ConfigOption[int | None](
+    "execution.target-latency",
+    positive(parse_duration),
+    None,
+    'How long a record may take from its source to its results, such as "2 s": epochs are as large as that allows, '
+    "and grow beyond it, up to their limits, while the job is behind. Unset: as large as their limits allow.",
+)
 AUTO_WATERMARK_INTERVAL = ConfigOption(
     "pipeline.auto-watermark-interval",
     parse_duration,
@@ -145,6 +154,12 @@ OPERATOR_CHAINING = ConfigOption(
     parse_boolean,
     True,
     "Whether neighbouring operators share a task where they can.",
+)
+DISABLED_RULES = ConfigOption[list[str]](
+    "optimizer.disabled-rules",
+    parse_list,
+    [],
+    "Rules of the optimizer that are left out, separated by commas; results are the same without them.",
 )
 AUTO_GENERATE_UIDS = ConfigOption(
     "pipeline.auto-generate-uids",
@@ -205,12 +220,16 @@ CEP_MAX_PARTIAL_MATCHES = ConfigOption(
 ALL_OPTIONS = (
     ENGINE,
     RUNTIME_MODE,
+    LATENCY,
+    BUFFER_TIMEOUT,
+    PIPELINED_EPOCH,
     SPARK_MASTER,
     PARALLELISM,
     MAX_PARALLELISM,
     EPOCH_MAX_RECORDS,
     EPOCH_MAX_BYTES,
     EPOCH_INTERVAL,
+    TARGET_LATENCY,
     AUTO_WATERMARK_INTERVAL,
     GATHER_MEMORY,
     CHECKPOINT_DIRECTORY,
@@ -232,6 +251,7 @@ ALL_OPTIONS = (
     LOG_LEVEL,
     LOG_FORMAT,
     OPERATOR_CHAINING,
+    DISABLED_RULES,
     AUTO_GENERATE_UIDS,
     GLOBAL_JOB_PARAMETERS,
     CACHED_FILES,

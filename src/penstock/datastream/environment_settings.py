@@ -11,6 +11,7 @@ from penstock.common.configuration import Configuration
 from penstock.common.errors import UnsupportedError
 from penstock.common.execution_config import ExecutionConfig
 from penstock.common.execution_mode import RuntimeExecutionMode
+from penstock.common.pipelined_options import BUFFER_TIMEOUT
 from penstock.common.restart_strategy import RestartStrategyConfiguration
 from penstock.datastream.arguments import (
     check_instance,
@@ -23,7 +24,6 @@ from penstock.datastream.checkpoint_config import CheckpointConfig
 from penstock.datastream.checkpointing_mode import CheckpointingMode
 from penstock.datastream.slot_sharing_group import SlotSharingGroup
 
-_BUFFER_TIMEOUT = ConfigOption("execution.buffer-timeout.interval", parse_integer, 100)
 _LOCAL_PARALLELISM = ConfigOption[int | None]("penstock.default-local-parallelism", parse_integer, None)
 _CHANGELOG = ConfigOption[bool | None]("state.changelog.enabled", parse_boolean, None)
 _SAVEPOINT_DIRECTORY = ConfigOption[str | None]("execution.checkpointing.savepoint-dir", parse_text, None)
@@ -117,15 +117,15 @@ class EnvironmentSettings:
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Kept, and without effect: records travel with their epoch, however many they are."""
+        """How long records wait for others on their way, at most, in pipelined mode; in epochs it has no effect."""
         if isinstance(timeout_millis, bool) or not isinstance(timeout_millis, int) or timeout_millis < -1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise refuse_argument("set_buffer_timeout", "timeout_millis", timeout_millis, "milliseconds, 0 or -1")
-        self._configuration.set(_BUFFER_TIMEOUT, timeout_millis)
+        self._configuration.set(BUFFER_TIMEOUT, timeout_millis)
         return self
 
     def get_buffer_timeout(self) -> int:
         """What was set."""
-        return self._configuration.get(_BUFFER_TIMEOUT)
+        return self._configuration.get(BUFFER_TIMEOUT)
 
     # --- checkpoints and restarts
 

@@ -14,10 +14,11 @@ from penstock.datastream.arguments import refuse
 from penstock.datastream.output_types import TypeHint, type_from_hint, united_type
 from penstock.expressions import Expression, col, row
 from penstock.expressions.evaluator import Evaluator, ExpressionKey, condition
+from penstock.expressions.exploding import ExplodingEvaluator
 from penstock.expressions.expression import as_expression
 from penstock.expressions.references import FieldReference
 from penstock.expressions.timestamps import ExpressionTimestampAssigner
-from penstock.functions import MapFunction
+from penstock.functions import FlatMapFunction, MapFunction
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import Exchange, ExchangeKind, RecordFunctionKind
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MapHint = Callable[[Any], Any] | MapFunction | Expression | tuple[Any, ...]
 """What turns a record into another: a function, an expression, or a tuple of expressions."""
+
+
+FlatMapHint = Callable[[Any], Any] | FlatMapFunction | Expression | tuple[Any, ...]
+"""What turns a record into several: a function, or an expression with `explode`."""
 
 
 def is_expression(given: object) -> bool:
@@ -51,6 +56,26 @@ def map_by(stream: DataStream, method: str, given: Any, output_type: TypeHint = 
         expression=expression,
         input_type=record_type,
         function_kind=RecordFunctionKind.MAP,
+    )
+
+
+def flat_map_by(stream: DataStream, given: Any, output_type: TypeHint = None) -> DataStream:
+    """The stream of the elements of a list, a record for each."""
+    expression = as_expression(given)
+    record_type, is_declared = united_type("flat_map", stream.upstreams)
+    declared = None if output_type is None else type_from_hint("flat_map", "output_type", output_type)
+    result_type = _checked("flat_map", lambda: ExplodingEvaluator(expression, record_type, declared).type)
+    if result_type.is_pickled:
+        raise refuse(f"flat_map: the elements of `{expression.text}` are of no declared type, and have no columns")
+    return stream.program.transform(
+        ExpressionNode,
+        "FlatMap",
+        (stream.upstreams,),
+        result_type,
+        type_is_declared=is_declared or declared is not None,
+        expression=expression,
+        input_type=record_type,
+        function_kind=RecordFunctionKind.FLAT_MAP,
     )
 
 

@@ -14,14 +14,15 @@ class Projection:
     """Makes a tuple of some fields of a tuple, a row of some fields of a row."""
 
     def __init__(self, indexes: Sequence[int], names: Sequence[str] | None) -> None:
-        self._indexes = tuple(indexes)
+        self.places_read = tuple(indexes)
+        """The places of the fields that it looks at, for the optimizer."""
         self._names = None if names is None else list(names)
 
     def __call__(self, record: Any) -> Any:
         """The fields in their new order."""
         if self._names is None:
-            return tuple([record[index] for index in self._indexes])
-        row = Row(*[record[index] for index in self._indexes])
+            return tuple([record[index] for index in self.places_read])
+        row = Row(*[record[index] for index in self.places_read])
         row.set_field_names(self._names)
         return row
 

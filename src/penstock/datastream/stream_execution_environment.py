@@ -22,6 +22,7 @@ from penstock.connectors.files import FileSource, TextLineFormat
 from penstock.connectors.function_source import FunctionSource
 from penstock.connectors.input_format import InputFormat
 from penstock.connectors.sequence import NumberSequenceSource
+from penstock.connectors.socket import SocketTextSource
 from penstock.connectors.source import Source
 from penstock.datastream.arguments import (
     check_instance,
@@ -171,6 +172,28 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         """
         check_text("read_text_file", "file_path", file_path)
         return self._add_source(FileSource(file_path, TextLineFormat(charset_name)), "Text File Source")
+
+    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+        """A stream of the lines that a TCP server sends, for trying things out: at least once, see `SocketTextSource`.
+
+        It ends with the connection, after `max_retry` attempts, a second apart, to connect again (negative: for ever).
+
+        >>> import socket, threading
+        >>> server = socket.create_server(("127.0.0.1", 0))
+        >>> def send_two_lines():
+        ...     connection, _ = server.accept()
+        ...     with connection:
+        ...         _ = connection.send(b"to be\\nor not\\n")
+        >>> threading.Thread(target=send_two_lines).start()
+        >>> list(env.socket_text_stream("127.0.0.1", server.getsockname()[1]).execute_and_collect())
+        ['to be', 'or not']
+        """
+        check_text("socket_text_stream", "hostname", hostname)
+        check_instance("socket_text_stream", "port", port, (int,), "a number")
+        check_text("socket_text_stream", "delimiter", delimiter)
+        check_instance("socket_text_stream", "max_retry", max_retry, (int,), "a number")
+        source = SocketTextSource(hostname, port, delimiter, max_retry)
+        return self._add_source(source, "Socket Stream", parallelism_is_fixed=True)
 
     def add_source(
         self,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from penstock.common.configuration import Configuration
 from penstock.common.errors import ConfigurationError
+from penstock.engine.epochs.spreading import Part, Result
 from penstock.engine.epochs.stage_executor import StageExecutor
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.task_host import TaskSetup
@@ -14,6 +16,7 @@ from penstock.engine.stages.task_host import TaskSetup
 _ENGINES = {
     "spark": ("penstock.engine.spark.engine", "SparkEngine"),
     "local": ("penstock.engine.local.engine", "LocalEngine"),
+    "pipelined": ("penstock.engine.pipelined.engine", "PipelinedEngine"),
 }
 
 
@@ -31,6 +34,10 @@ class Engine(Protocol):
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> StageExecutor:
         """An executor for one job."""
+        ...
+
+    def spread(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """Calls a function with each of some parts, in tasks: see `Spread`."""
         ...
 
 

@@ -114,7 +114,9 @@ class JobClient(CommonJobClient):
     def _ask_for_savepoint(self, request: SavepointRequest) -> CompletableFuture[str]:
         if self.plan.batch:
             raise UnsupportedError("a job in batch execution has no savepoints: its state is not kept")
-        return CompletableFuture(self._runner.savepoints.ask(request))
+        answer = self._runner.savepoints.ask(request)
+        self._runner.hasten()
+        return CompletableFuture(answer)
 
     def _directory(self, given: str | None) -> str:
         directory = given if given is not None else self.savepoint_directory

@@ -35,23 +35,30 @@ class JobProgressView:
             ("state written", f"{metrics['state_bytes_written'] / 1024:,.0f} KiB"),
             ("repeated epochs", f"{metrics['restarts']:,}"),
         ]
-        lag = sum(metrics["lag"].values())
-        return [*facts, ("waiting in sources", f"{lag:,}")] if metrics["lag"] else facts
+        if metrics["back_pressure"]:
+            facts.append(("back-pressure", f"{max(metrics['back_pressure'].values()):.0%}"))
+        if metrics["lag"]:
+            facts.append(("waiting in sources", f"{sum(metrics['lag'].values()):,}"))
+        return facts
 
-    def operators(self) -> list[tuple[str, str, str, str]]:
-        """Name, uid, records in and records out of every operator, in the order of the plan."""
-        counts = self._client.metrics()["operators"]
-        rows: list[tuple[str, str, str, str]] = []
+    def operators(self) -> list[tuple[str, str, str, str, str]]:
+        """Name, uid, records in, records out and time at work of every operator, in the order of the plan."""
+        metrics = self._client.metrics()
+        counts, busy = metrics["operators"], metrics["busy_ms"]
+        rows: list[tuple[str, str, str, str, str]] = []
         for node in self._client.plan.topological_order:
             of_node = counts.get(node.uid, {})
-            rows.append((node.name, shown_uid(node), f"{of_node.get('in', 0):,}", f"{of_node.get('out', 0):,}"))
+            at_work = f"{busy.get(node.uid, 0.0) / 1000:,.1f} s"
+            rows.append(
+                (node.name, shown_uid(node), f"{of_node.get('in', 0):,}", f"{of_node.get('out', 0):,}", at_work)
+            )
         return rows
 
     def html(self) -> str:
         """The facts and the operators as a notebook shows them."""
         facts = "".join(_row("td", pair) for pair in self.facts())
         rows = "".join(_row("td", row) for row in self.operators())
-        heading = _row("th", ("operator", "uid", "in", "out"))
+        heading = _row("th", ("operator", "uid", "in", "out", "busy"))
         status = self._client.status
         color = {JobStatus.FAILED: "#b91c1c", JobStatus.FINISHED: "#15803d"}.get(status, "#1d4ed8")
         return (

@@ -18,13 +18,17 @@ from penstock.common.errors import PlanError
 from penstock.common.execution_mode import RuntimeExecutionMode
 from penstock.common.job import JobID, JobStatus
 from penstock.common.logs import configure_logging_once
+from penstock.common.pipelined_options import PIPELINED, is_pipelined
 from penstock.connectors.source import Boundedness, EpochBudget
 from penstock.engine.epochs.driver_presence import BEATS_PER_TIMEOUT
+from penstock.engine.epochs.epoch_settings import EpochSettings
 from penstock.engine.epochs.restarts import restart_policy
 from penstock.engine.epochs.retention import remove_checkpoint, remove_other_programs
-from penstock.engine.epochs.runner import EpochRunner, EpochSettings, JobIdentity
+from penstock.engine.epochs.runner import EpochRunner
 from penstock.engine.epochs.stage_executor import StageExecutor
-from penstock.engine.epochs.starting_state import StateRecovery
+from penstock.engine.epochs.starting_state import JobIdentity, StateRecovery
+from penstock.engine.pipelined.checks import check_pipelined
+from penstock.engine.pipelined.followed_source import with_followed_sources
 from penstock.engine.stages.compiled import CompiledJob, compile_plan
 from penstock.engine.stages.job_resources import JobResources
 from penstock.engine.stages.shipping import pickle_job, ship_job
@@ -60,7 +64,8 @@ def submit(
     optimized = plan_to_run(plan, configuration)
     for watcher in job_watchers():
         watcher.planned(optimized, configuration)
-    engine = engine_named(configuration.get(options.ENGINE), configuration, session)
+    name = PIPELINED if is_pipelined(configuration) else configuration.get(options.ENGINE)
+    engine = engine_named(name, configuration, session)
     place = _CheckpointPlace.choose(configuration)
     try:
         client = _start(optimized, configuration, engine, place, clock or Clock(), caught_up)
@@ -74,7 +79,11 @@ def submit(
 
 def plan_to_run(plan: Plan, configuration: Configuration) -> Plan:
     """The plan as it runs: optimized, in the mode that the configuration asks for."""
-    return dataclasses.replace(optimize(plan), batch=runs_bounded(plan, configuration))
+    in_mode = dataclasses.replace(plan, batch=runs_bounded(plan, configuration))
+    optimized = optimize(in_mode, configuration.get(options.DISABLED_RULES))
+    if is_pipelined(configuration):
+        check_pipelined(optimized, configuration)
+    return optimized
 
 
 def _start(
@@ -86,7 +95,8 @@ def _start(
     caught_up: str | None,
 ) -> JobClient:
     storage = open_storage(place.location)
-    job = compile_plan(with_prepared_sources(optimized, storage))
+    prepared = with_prepared_sources(optimized, storage)
+    job = compile_plan(with_followed_sources(prepared) if is_pipelined(configuration) else prepared)
     files = stage_cached_files(storage, parse_cached_files(configuration.get(options.CACHED_FILES)))
     resources = JobResources(configuration.get(options.GLOBAL_JOB_PARAMETERS), files)
     job = dataclasses.replace(job, resources=resources)
@@ -105,6 +115,7 @@ def _start(
         recovery=StateRecovery(
             configuration.get(options.SAVEPOINT_PATH), configuration.get(options.IGNORE_UNCLAIMED_STATE)
         ),
+        spread=engine.spread,
         clock=clock.now,
         wait=clock.wait,
     )
@@ -130,6 +141,7 @@ def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _Chec
         minimum_spacing_ms=max(map(configuration.get, (options.EPOCH_INTERVAL, options.CHECKPOINT_INTERVAL))),
         minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE),
         watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
+        target_latency_ms=configuration.get(options.TARGET_LATENCY),
     )
     if configuration.contains_key(options.TOLERABLE_FAILURES.key):
         settings = dataclasses.replace(settings, attempts=configuration.get(options.TOLERABLE_FAILURES))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.common.errors import ConfigurationError
 from penstock.engine.epochs.event_time import EventTime, shown
+from penstock.plan.batch_nodes import MapBatchesNode
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import Node, SinkNode, SourceNode, StatelessNode, TimestampsAndWatermarksNode
 from penstock.plan.plan import Plan
@@ -62,7 +63,7 @@ class WhyNotFired:
 def explain_watermarks(plan: Plan, event_time: EventTime, uid_or_name: str | None) -> list[WhyNotFired]:
     """One explanation for each operator that is asked for, or that may wait for event time."""
     if uid_or_name is None:
-        passing = SourceNode | SinkNode | StatelessNode | ExpressionNode | TimestampsAndWatermarksNode
+        passing = SourceNode | SinkNode | StatelessNode | ExpressionNode | MapBatchesNode | TimestampsAndWatermarksNode
         nodes = [node for node in plan.topological_order if not isinstance(node, passing)]
     else:
         nodes = [node for node in plan.topological_order if uid_or_name in (node.uid, node.name)]

@@ -73,6 +73,11 @@ class AsyncOperator(FunctionOperator):
         """Sends on all results: a consumer does not wait for an idle input, they would come too late."""
         self._drain()
 
+    def time_passes(self) -> None:
+        """Sends on the results that are there, and waits for none."""
+        with self._reporting():
+            self._send_until(self._capacity)
+
     def finish(self) -> None:
         """Waits for all calls."""
         self._drain()

@@ -59,7 +59,7 @@ class OperatorContext:
     staging: str
     """The beginning of the names in `storage` of what this operator stages in this epoch."""
     processing_time: int
-    """Constant within an epoch."""
+    """Constant within an epoch, but in pipelined mode, where epochs last."""
     job_parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     """The job's global parameters."""
     cached_files: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -118,6 +118,10 @@ class Operator:
 
     def advance_processing_time(self, now: int) -> None:
         """Processing time moves on: fires timers."""
+        return
+
+    def time_passes(self) -> None:
+        """Pipelined mode: called many times in a second, with or without records between; sends on what is ready."""
         return
 
     def end_key(self) -> None:

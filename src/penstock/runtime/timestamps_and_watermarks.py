@@ -29,6 +29,7 @@ from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.operator import MIN_WATERMARK, OperatorContext
+from penstock.tracing import TracedTimestampAssigner
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -149,6 +150,11 @@ class TimestampsAndWatermarks(WatermarkOutput):
         except Exception as error:
             raise user_function_error(error, self._context) from error
 
+    @property
+    def asked_at(self) -> int:
+        """When the generator was last asked."""
+        return self._asked_at
+
     def announce(self) -> None:
         """Tells consumers where event time stands, unless something was said already: absent splits count too."""
         if not self._announced and not self._context.batch:
@@ -197,6 +203,11 @@ class TimestampsAndWatermarks(WatermarkOutput):
         assigner = self._strategy.timestamp_assigner
         if isinstance(assigner, ExpressionTimestampAssigner):
             return self._computed_stamps(assigner, batch)
+        if isinstance(assigner, TracedTimestampAssigner):
+            traced = assigner.timestamps(batch)
+            if traced is not None:
+                return traced
+            assigner = assigner.assigner
         if isinstance(assigner, RecordTimestampAssigner):
             return batch.timestamps
         if isinstance(assigner, IngestionTimeAssigner):
@@ -233,8 +244,10 @@ class TimestampsAndWatermarks(WatermarkOutput):
             if isinstance(stamp, bool) or not MIN_TIMESTAMP <= number <= MAX_TIMESTAMP:
                 raise TypeError
         except TypeError:
+            assigner = self._strategy.timestamp_assigner
+            given = assigner.assigner if isinstance(assigner, TracedTimestampAssigner) else assigner
             error = EventTimeError(
-                f"{type(self._strategy.timestamp_assigner).__name__} gave a record the timestamp {stamp!r} "
+                f"{type(given).__name__} gave a record the timestamp {stamp!r} "
                 f"({type(stamp).__name__}); expected whole milliseconds that fit into 64 bits (int(...) makes a whole "
                 "number of another one; records without a time have to be filtered out before)"
             )

@@ -49,6 +49,14 @@ class TimestampsAndWatermarksOperator(Operator):
         """The watermark that was last sent; that of the inputs does not matter."""
         self.current_watermark = self._time().watermark
 
+    def time_passes(self) -> None:
+        """Asks the generator as often as it is to be asked."""
+        time = self._time()
+        interval = self._context.watermark_interval
+        if interval and time.watermark < MAX_WATERMARK and self._context.processing_time - time.asked_at >= interval:
+            time.tick()
+            self.current_watermark = time.watermark
+
     def end_epoch(self) -> None:
         """Sends the watermark of this epoch's records, and keeps what the next epoch needs."""
         time = self._time()

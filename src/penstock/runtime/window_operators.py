@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from penstock.common.batch import RecordCodec
 from penstock.runtime.aligned_window_operator import AlignedWindowOperator
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
+from penstock.runtime.columnar_windows.processing_time_operator import ProcessingTimeWindowOperator
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.session_window_operator import SessionWindowOperator
@@ -20,7 +21,9 @@ def window_operator(
     definition: WindowDefinition, output_codec: RecordCodec, side_output_codecs: Mapping[str, RecordCodec]
 ) -> Operator:
     """A new operator for these windows."""
-    kind = ColumnarWindowOperator if definition.is_columnar else record_operator(definition)
+    if not definition.is_columnar:
+        return record_operator(definition)(definition, output_codec, side_output_codecs)
+    kind = ColumnarWindowOperator if definition.assigner.is_event_time() else ProcessingTimeWindowOperator
     return kind(definition, output_codec, side_output_codecs)
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from penstock.common.errors import StateCorruptionError
 from penstock.state.descriptors import StateDescriptor
 from penstock.state.state_evolution import evolve
-from penstock.state.state_keys import BroadcastKeys
+from penstock.state.state_keys import BroadcastKeys, end_of_prefix
 from penstock.state.state_schema import StateSchema, schema_of
 from penstock.state.store import StateStore
 
@@ -137,6 +137,11 @@ def description_from(data: bytes) -> StateDescription:
 def is_description(key: bytes) -> bool:
     """Whether an entry of a store describes a piece of state."""
     return key[_UID_BYTES : _UID_BYTES + len(_TAG)] == _TAG
+
+
+def catalogue_range(operator: bytes) -> tuple[bytes, bytes]:
+    """Between which keys the descriptions of an operator's state lie; `operator` is the digest of its uid."""
+    return operator + _TAG, end_of_prefix(operator + _TAG)
 
 
 def prefix_of(uid: str, name: str) -> bytes:

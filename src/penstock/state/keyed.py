@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from penstock.common.errors import StateError
 from penstock.state.catalogue import StateCatalogue
+from penstock.state.columnar_values import ColumnarValueState, EncodedKeys
 from penstock.state.copied_value_handles import COPYING
 from penstock.state.descriptors import (
     AggregatingStateDescriptor,
@@ -67,6 +68,13 @@ class KeyedStateBackend:
         """State that is one value."""
         _require(descriptor, ValueStateDescriptor)
         return self._single_value(ValueHandle, descriptor)
+
+    def get_columnar_state(
+        self, descriptor: ValueStateDescriptor, encode_keys: Callable[[Any], EncodedKeys]
+    ) -> ColumnarValueState:
+        """The same state, for many keys at once; `encode_keys` makes encoded keys of a column."""
+        handle = self.get_state(descriptor)
+        return ColumnarValueState(descriptor, handle.keys_in_store, self._store, encode_keys)
 
     def get_list_state(self, descriptor: ListStateDescriptor) -> ListHandle:
         """State that is a list."""

@@ -13,6 +13,7 @@ import lmdb
 
 from penstock.common.errors import PenstockError, StateCorruptionError
 from penstock.state.lmdb_environment import DAMAGE, Environment, acquire, release
+from penstock.state.lmdb_view import LmdbView
 from penstock.state.overlay import Overlay, merge
 from penstock.state.sorted_entries import SortedEntries
 from penstock.state.store import Entry, StoreChangedError
@@ -20,6 +21,7 @@ from penstock.state.store import Entry, StoreChangedError
 _PREFIX_BYTES = 480
 """Keys of this length or more are stored under this much of them and a digest, the whole key in the value."""
 _TAG_KEY = b"tag"
+_AFTER_ALL_KEYS = b"\xff" * 64
 _SCAN_PART = 1000
 _NOT_CHANGED = object()
 _NOT_SEEN = object()
@@ -57,6 +59,22 @@ class LmdbStore:
         except lmdb.Error as error:
             raise self._explained(error) from error
         return None if stored is None else _split_long(stored)[1]
+
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The value of each key, or None."""
+        changes = self._changes
+        unchanged = [key for key in keys if key not in changes]
+        if any(len(key) >= _PREFIX_BYTES for key in unchanged):
+            return list(map(self.get, keys))
+        try:
+            if self._snapshot is None:
+                self._pin()
+            snapshot: Any = self._snapshot
+            # Neighbours in the file are read one after the other.
+            committed = dict(snapshot.cursor().getmulti(sorted(unchanged)))
+        except lmdb.Error as error:
+            raise self._explained(error) from error
+        return [changes[key] if key in changes else committed.get(key) for key in keys]
 
     def put(self, key: bytes, value: bytes) -> None:
         """Sets a value in the epoch under way."""
@@ -110,6 +128,21 @@ class LmdbStore:
         entries = entries if isinstance(entries, Sequence) else list(entries)
         self._write(lambda transaction, environment: self._apply(transaction, environment, entries, tag))
         self._seen_tag = tag
+
+    def view(self, tag: str) -> LmdbView:
+        """The committed entries as of now, for another thread to read; raises `StoreChangedError` for another tag."""
+        try:
+            environment = self._open()
+            transaction = environment.begin()
+            found = _tag_in(transaction, environment)
+        except lmdb.Error as error:
+            raise self._explained(error) from error
+        if found != tag:
+            transaction.abort()
+            raise StoreChangedError(_changed(self._directory, tag, found))
+        view = LmdbView(transaction, lambda cursor: _in_key_order(cursor, b"", _AFTER_ALL_KEYS))
+        environment.readers.add(view)
+        return view
 
     def wipe(self) -> None:
         """Removes everything, the tag too."""

@@ -26,6 +26,11 @@ class MemoryStore:
         value = self._overlay.entries.get(key, _NOT_CHANGED)
         return self._committed.get(key) if value is _NOT_CHANGED else value  # type: ignore[return-value]
 
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The value of each key, or None."""
+        changes, committed = self._overlay.entries, self._committed
+        return [changes[key] if key in changes else committed.get(key) for key in keys]
+
     def put(self, key: bytes, value: bytes) -> None:
         """Sets a value in the epoch under way."""
         self._overlay.entries[key] = value

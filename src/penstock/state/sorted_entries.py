@@ -41,6 +41,16 @@ class SortedEntries(Sequence[Entry]):
         )
 
     @classmethod
+    def joined(cls, parts: Sequence[SortedEntries]) -> SortedEntries:
+        """Entries one part after the other; each part begins where the one before ends."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            pa.concat_arrays([part._keys for part in parts] or [pa.array([], pa.large_binary())]),
+            pa.concat_arrays([part._values for part in parts] or [pa.array([], pa.large_binary())]),
+        )
+
+    @classmethod
     def decode(cls, body: memoryview, count: int) -> SortedEntries:
         """Entries as `encode` writes them. Raises ValueError for anything else: lengths are followed into memory."""
         if not 0 <= count <= len(body) // 8:

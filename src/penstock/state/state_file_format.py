@@ -14,10 +14,10 @@ Numbers are little-endian. The hash in the name is the checksum.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from struct import Struct
-from typing import Literal
+from typing import Any, Literal
 
 from penstock.common.errors import StateCorruptionError
 from penstock.state.sorted_entries import SortedEntries
@@ -28,15 +28,17 @@ _MAGIC = b"PENSTATE"
 _VERSION = 1
 _FIXED = Struct("<8sHI")
 _FIRST_READ = 1024
+_OPTIONAL = ("sizes", "base", "base_of", "pieces")
 
 
 @dataclass(frozen=True)
 class StateFileHeader:
     """What a state file says of itself."""
 
-    kind: Literal["delta", "snapshot"]
+    kind: Literal["delta", "snapshot", "piece"]
+    """A piece is a part of a snapshot, and no state of its own."""
     parent: str | None
-    """Delta: the state that it changes, None where that was empty. Snapshot: the file that it replaces."""
+    """Delta: the state that it changes, None where that was empty. Else None (older snapshots: what they replace)."""
     incarnation: int
     epoch: int
     entries: int
@@ -48,6 +50,12 @@ class StateFileHeader:
     """The size of that snapshot; 0 where there is none."""
     sizes: Sizes = field(default_factory=dict[str, Sequence[int]])
     """How large the state of each operator is."""
+    base: str | None = None
+    """Delta: a snapshot that stands for one of the states below it, so that what is below that is not needed."""
+    base_of: str | None = None
+    """The state that `base` stands for."""
+    pieces: tuple[str, ...] = ()
+    """Snapshot: the files that hold the entries which are not in this one."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class StateFile:
 
 def write_state_file(storage: CheckpointStorage, prefix: str, header: StateFileHeader, body: bytes) -> str:
     """Writes a state file; returns its path."""
-    fields = {name: value for name, value in asdict(header).items() if value != {}}
+    fields = {name: value for name, value in asdict(header).items() if name not in _OPTIONAL or value}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
     return storage.write_staged(prefix, _FIXED.pack(_MAGIC, _VERSION, len(text)) + text + body)
 
@@ -93,8 +101,9 @@ def _decode_header(storage: CheckpointStorage, path: str, content: bytes) -> tup
         if magic != _MAGIC or version != _VERSION:
             raise ValueError(f"it starts with {content[:10]!r}")
         end = _FIXED.size + length
-        header: Mapping[str, object] = json.loads(content[_FIXED.size : end])
-        return _checked(StateFileHeader(**header)), end  # type: ignore[arg-type]
+        header: dict[str, Any] = json.loads(content[_FIXED.size : end])
+        header["pieces"] = tuple(header.get("pieces", ()))
+        return _checked(StateFileHeader(**header)), end
     except Exception as error:
         raise StateCorruptionError(
             f"{path} in {storage.location} is no state file of version {_VERSION}: {error}. Restore it from "
@@ -111,8 +120,10 @@ def _checked(header: StateFileHeader) -> StateFileHeader:
         header.delta_bytes,
         header.snapshot_bytes,
     )
-    is_named = header.parent is None or type(header.parent) is str
-    if header.kind not in ("delta", "snapshot") or not is_named or not all(type(each) is int for each in numbers):
+    names = [each for each in (header.parent, header.base, header.base_of) if each is not None] + [*header.pieces]
+    is_named = all(type(each) is str for each in names) and (header.base is None) == (header.base_of is None)
+    is_known = header.kind in ("delta", "snapshot", "piece")
+    if not is_known or not is_named or not all(type(each) is int for each in numbers):
         raise ValueError("its header has other fields")
     if type(header.sizes) is not dict:
         raise ValueError("it does not say how large the state is")

@@ -1,14 +1,18 @@
 """State files: what a subtask's state is, as a chain of files in the checkpoint directory.
 
-A *delta* holds the entries that one epoch changed and names its parent, the state that was there before. A
-*snapshot* holds all entries of the state that its parent names. The path of a file, which ends in the hash of its
-content, names a state for ever: it is all that the manifest stores.
+A *delta* holds the entries that one epoch changed and names its parent, the state that was there before. The path of a
+file, which ends in the hash of its content, names a state for ever: it is all that the manifest stores.
+
+A *snapshot* (`snapshots.py`) holds all entries of a state. It is made beside the work on later epochs, and the delta
+that is written next names it as its *base*, together with the state that it is of; deltas after that inherit the base.
+Whoever rebuilds a state follows the parents down to that state, and takes the snapshot in its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 from penstock.common.errors import StateCorruptionError, StateError
@@ -19,7 +23,7 @@ from penstock.state.state_file_format import (
     read_state_file,
     write_state_file,
 )
-from penstock.state.state_sizes import Sizes, sizes_in
+from penstock.state.state_sizes import Sizes
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import StateStore, StoreChangedError
 
@@ -29,7 +33,16 @@ _DELTAS_PER_SNAPSHOT = 2
 """A snapshot is due when the deltas since the last are this many times its size: more would slow recovery down."""
 _ENTRIES_PER_TRANSACTION = 200_000
 _ATTEMPTS = 10
-_AFTER_ALL_KEYS = b"\xff" * 64
+_LONGEST_ROUTE = 100_000
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot that is complete, and no delta's base yet."""
+
+    path: str
+    of: str
+    """The state that it stands for."""
 
 
 def write_delta(
@@ -39,10 +52,12 @@ def write_delta(
     parent: str | None,
     epoch: tuple[int, int],
     sizes: Sizes | None = None,
+    base: Snapshot | None = None,
 ) -> str:
     """Writes the entries that an epoch changed, sorted by key; the path that it returns names the new state.
 
-    `epoch` is (incarnation, number), `sizes` how large the state of each operator is with these changes.
+    `epoch` is (incarnation, number), `sizes` how large the state of each operator is with these changes, `base` a
+    snapshot of `parent` or a state below it, where there is one that is newer than the base of `parent`.
     """
     below = None if parent is None else read_header(storage, parent)
     body = entries.encode()
@@ -56,52 +71,26 @@ def write_delta(
         delta_bytes=len(body) + (0 if below is None else below.delta_bytes),
         snapshot_bytes=0 if below is None else below.snapshot_bytes,
         sizes=sizes or {},
+        base=None if below is None else below.base,
+        base_of=None if below is None else below.base_of,
     )
+    if base is not None:
+        replaced = read_header(storage, base.of)
+        header = replace(
+            header,
+            chain=header.chain - replaced.chain,
+            delta_bytes=header.delta_bytes - replaced.delta_bytes,
+            snapshot_bytes=read_header(storage, base.path).snapshot_bytes,
+            base=base.path,
+            base_of=base.of,
+        )
     return write_state_file(storage, prefix, header, body)
 
 
-def write_snapshot(storage: CheckpointStorage, store: StateStore, head: str, prefix: str) -> str:
-    """Writes all entries of a store that is at `head` and has no changes; returns the state's new name."""
-    if store.tag != head:
-        raise StateError(f"a snapshot of {head} was asked for, but the store is at {store.tag}")
-    replaced = read_header(storage, head)
-    entries = SortedEntries.of_sorted(store.scan(b"", _AFTER_ALL_KEYS))
-    body = entries.encode()
-    header = StateFileHeader(
-        kind="snapshot",
-        parent=head,
-        incarnation=replaced.incarnation,
-        epoch=replaced.epoch,
-        entries=len(entries),
-        chain=0,
-        delta_bytes=0,
-        snapshot_bytes=len(body),
-        sizes=sizes_in(entries),
-    )
-    return write_state_file(storage, prefix, header, body)
-
-
-def write_first_state(storage: CheckpointStorage, prefix: str, entries: SortedEntries, epoch: tuple[int, int]) -> str:
-    """Writes all entries that a subtask starts with; returns the state's name."""
-    body = entries.encode()
-    header = StateFileHeader(
-        kind="snapshot",
-        parent=None,
-        incarnation=epoch[0],
-        epoch=epoch[1],
-        entries=len(entries),
-        chain=0,
-        delta_bytes=0,
-        snapshot_bytes=len(body),
-        sizes=sizes_in(entries),
-    )
-    return write_state_file(storage, prefix, header, body)
-
-
-def should_snapshot(header: StateFileHeader) -> bool:
-    """Whether rebuilding this state reads so many deltas that a snapshot of it is due."""
+def should_snapshot(header: StateFileHeader, *, times: int = 1) -> bool:
+    """Whether rebuilding this state reads so many deltas that a snapshot of it is due; `times`: or even overdue."""
     limit = max(_DELTAS_PER_SNAPSHOT * header.snapshot_bytes, _MIN_SNAPSHOT_BYTES)
-    return header.delta_bytes > limit or header.chain > _MAX_CHAIN
+    return header.delta_bytes > times * limit or header.chain > times * _MAX_CHAIN
 
 
 def snapshot_follows(header: StateFileHeader | None, changed: int) -> bool:
@@ -111,24 +100,31 @@ def snapshot_follows(header: StateFileHeader | None, changed: int) -> bool:
     return should_snapshot(replace(header, delta_bytes=header.delta_bytes + changed, chain=header.chain + 1))
 
 
-def snapshot_if_due(storage: CheckpointStorage, store: StateStore, head: str, prefix: str) -> str:
-    """Replaces a long chain of deltas: the new name of the state that the store is at, or `head` as it is."""
-    if not should_snapshot(read_header(storage, head)):
-        return head
-    snapshot = write_snapshot(storage, store, head, prefix)
-    store.apply((), snapshot)
-    return snapshot
+def can_be_base(storage: CheckpointStorage, snapshot: Snapshot, parent: str) -> bool:
+    """Whether a snapshot can be the base of a delta upon `parent`: it is of a state between that and its base."""
+    if read_header(storage, snapshot.of).base != read_header(storage, parent).base:
+        # `parent` has got another base since: what the headers count, they count from there.
+        return False
+    return any(step.path == snapshot.of for step in _route(storage, parent, None))
 
 
 def live_files(storage: CheckpointStorage, heads: Iterable[str]) -> set[str]:
     """All state files that are needed to rebuild the given states."""
+    headers = cache(lambda path: read_header(storage, path))
     live: set[str] = set()
+    seen: set[tuple[str, str | None]] = set()
     for head in heads:
+        newest = headers(head)
         path: str | None = head
-        while path is not None and path not in live:
-            live.add(path)
-            header = read_header(storage, path)
-            path = None if header.kind == "snapshot" else header.parent
+        # Another head may have come by here on its way to another base.
+        while path is not None and (path, newest.base) not in seen:
+            seen.add((path, newest.base))
+            if path == newest.base_of:
+                path = newest.base
+                assert path is not None
+            header = headers(path)
+            live |= {path, *header.pieces}
+            path = header.parent if header.kind == "delta" else None
     return live
 
 
@@ -164,42 +160,29 @@ class _Step(NamedTuple):
     path: str
     parent: str | None
     """The state that must be there before; None: an empty store."""
-    same_state: bool = False
-    """True where the parent is the same state under another name."""
 
 
 def _route(storage: CheckpointStorage, head: str, tag: str | None) -> list[_Step]:
     """What to apply, oldest first: from the state that the store has, where that leads to `head`."""
-    if tag is not None and _is_snapshot_of(storage, tag, head):
-        return [_Step(head, tag, same_state=True)]
     steps: list[_Step] = []
+    newest = header = read_header(storage, head)
     path: str | None = head
     while path is not None and path != tag:
-        header = read_header(storage, path)
-        if header.kind == "snapshot":
-            steps += _steps_to_snapshot(storage, path, header.parent, tag)
-            break
-        steps.append(_Step(path, header.parent))
-        path = header.parent
+        if path == newest.base_of:
+            path = newest.base
+            assert path is not None
+        if len(steps) > _LONGEST_ROUTE:
+            raise StateCorruptionError(f"the files from {head} on in {storage.location} lead nowhere: they are damaged")
+        header = header if path == head else read_header(storage, path)
+        if header.kind == "delta":
+            steps.append(_Step(path, header.parent))
+            path = header.parent
+        elif header.kind == "snapshot":
+            steps.append(_Step(path, None))
+            path = None
+        else:
+            raise StateCorruptionError(f"{path} in {storage.location} is a piece of a snapshot, and no state")
     return steps[::-1]
-
-
-def _is_snapshot_of(storage: CheckpointStorage, path: str, replaced: str) -> bool:
-    if not storage.exists(path):
-        return False
-    header = read_header(storage, path)
-    return header.kind == "snapshot" and header.parent == replaced
-
-
-def _steps_to_snapshot(storage: CheckpointStorage, path: str, replaced: str | None, tag: str | None) -> list[_Step]:
-    """Newest first. The snapshot is not read by a store that has its state already, or is one delta behind."""
-    if tag is not None and replaced is not None:
-        renamed = _Step(path, replaced, same_state=True)
-        if replaced == tag:
-            return [renamed]
-        if storage.exists(replaced) and read_header(storage, replaced).parent == tag:
-            return [renamed, _Step(replaced, tag)]
-    return [_Step(path, None)]
 
 
 def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -> int:
@@ -207,15 +190,16 @@ def _follow(store: StateStore, steps: list[_Step], storage: CheckpointStorage) -
     if steps[0].parent is None:
         store.wipe()
     for step in steps:
-        if step.same_state:
-            store.apply((), step.path)
-            continue
         file = read_state_file(storage, step.path)
         if file.header.kind == "delta" and file.header.parent != step.parent:
             raise StateCorruptionError(
                 f"{step.path} in {storage.location} was changed while it was read: it follows "
                 f"{file.header.parent} now, not {step.parent}"
             )
+        for number, path in enumerate(file.header.pieces):
+            piece = read_state_file(storage, path)
+            _apply_in_parts(store, piece.entries, f"{step.path}~piece-{number}")
+            fetched += piece.entries.size
         _apply_in_parts(store, file.entries, step.path)
         fetched += file.entries.size
     return fetched

@@ -46,6 +46,17 @@ def sizes_in(entries: SortedEntries) -> dict[str, list[int]]:
     return result
 
 
+def added_sizes(sizes: Sizes, more: Sizes, sign: int = 1) -> dict[str, list[int]]:
+    """The sums of two sizes; `sign` -1: the differences."""
+    return {
+        operator: [
+            max(0, one + sign * other)
+            for one, other in zip(sizes.get(operator, (0, 0)), more.get(operator, (0, 0)), strict=True)
+        ]
+        for operator in {**sizes, **more}
+    }
+
+
 def sizes_of_operators(sizes: Sizes, uids: Iterable[str]) -> dict[str, list[int]]:
     """Entries and bytes by uid."""
     by_uid = {uid: sizes.get(blake2b(uid.encode(), digest_size=_UID_BYTES).hexdigest()) for uid in uids}

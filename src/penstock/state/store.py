@@ -25,6 +25,10 @@ class StateStore(Protocol):
         """The value, or None."""
         ...
 
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The value of each key, or None: the same as `get` for each, at less cost."""
+        ...
+
     def put(self, key: bytes, value: bytes) -> None:
         """Sets a value in the epoch under way."""
         ...

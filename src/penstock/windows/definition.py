@@ -46,7 +46,9 @@ class WindowDefinition:
             self.aggregation is not None
             and self.aggregation.can_be_columns
             and isinstance(assigner, AlignedWindowAssigner)
-            and assigner.is_event_time()
+            # Of the windows of processing time those whose panes are windows: what is left of others after a restart
+            # would not tell which of them have fired.
+            and (assigner.is_event_time() or isinstance(assigner, TumblingWindows))
             and not (isinstance(assigner, TumblingWindows) and assigner.stagger_offset is None)
             and has_usual_trigger(self)
             and self.evictor is None

@@ -9,7 +9,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,16 @@ from penstock.connectors.staged_records import unpack_records
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.manifest import Manifest, manifest_from_bytes
 from penstock.engine.epochs.manifest_log import ManifestLog
+from penstock.engine.epochs.plan_description import read_plan
 from penstock.engine.epochs.replay_records import read_failed_epoch
 from penstock.state.index import read_all_heads, read_head, write_index
 from penstock.state.memory import MemoryStore
+from penstock.state.savepoints.header import OperatorDescription
 from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_files import bring_to, live_files, write_delta
 from penstock.state.storage import LocalCheckpointStorage, content_hash
 from penstock.state.value_serializers import serializer_for
+from properties.security.damage import damage
 
 MANIFEST = Manifest(
     number=3, kind="epoch", job_id="j", job_name="job", incarnation=1, token="t", parent="p", fingerprint="f", plan={}
@@ -41,29 +44,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-
-
-@st.composite
-def damage(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Cut, changed, longer, or something else altogether."""
-    kind = draw(st.sampled_from(["cut", "flip", "insert", "append", "replace"]))
-    place, more = draw(st.floats(0, 1)), draw(st.binary(min_size=1, max_size=40))
-
-    def apply(content: bytes) -> bytes:
-        at = int(place * max(0, len(content) - 1))
-        match kind:
-            case "cut":
-                return content[:at]
-            case "flip":
-                return content[:at] + bytes([content[at] ^ (more[0] or 1)]) + content[at + 1 :]
-            case "insert":
-                return content[:at] + more + content[at:]
-            case "append":
-                return content + more
-            case _:
-                return more
-
-    return apply
 
 
 @pytest.fixture(scope="module")
@@ -269,3 +249,38 @@ def test_files_of_others_in_the_directory_do_no_harm(tmp_path: Path) -> None:
         storage.resolve(name).write_text("x")
     assert log.numbers() == numbers
     assert log.read_newest() is not None
+
+
+PLAN = [
+    asdict(OperatorDescription("source", source="Numbers", level=0)),
+    asdict(OperatorDescription("sum", edges=({"number": 0, "from": "source", "input": 0, "side_output": None},))),
+]
+
+
+@given(damage())
+def test_a_damaged_plan_is_refused(storage: LocalCheckpointStorage, apply: Callable[[bytes], bytes]) -> None:
+    original = json.dumps(PLAN).encode()
+    path = storage.write_staged("plans/plan", original)
+    overwritten(storage, path, apply(original))
+    try:
+        with refused_or_right(path):
+            assert read_plan(storage, replace(MANIFEST, plan_path=path)) == read_plan_of(PLAN)
+    finally:
+        storage.delete(path)
+
+
+@given(st.sampled_from([*PLAN[0]]), json_values, json_values)
+def test_a_forged_plan_is_refused_or_describes_operators(
+    storage: LocalCheckpointStorage, field: str, value: Any, other: Any
+) -> None:
+    """Its hash fits its name: somebody who knows the format has written it."""
+    for form in ([{**PLAN[0], field: value}, PLAN[1]], [PLAN[0], other], other):
+        path = storage.write_staged("plans/plan", json.dumps(form).encode())
+        with suppress(PenstockError):
+            for operator in read_plan(storage, replace(MANIFEST, plan_path=path)):
+                assert isinstance(operator.uid, str)
+                assert 1 <= operator.parallelism <= operator.max_parallelism
+
+
+def read_plan_of(form: list[dict[str, Any]]) -> tuple[OperatorDescription, ...]:
+    return tuple(OperatorDescription(**each | {"edges": tuple(each["edges"])}) for each in form)

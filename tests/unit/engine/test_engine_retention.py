@@ -18,9 +18,12 @@ from penstock.engine.epochs.manifest import EPOCH, TAKEOVER, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.restorable import newest_restorable
 from penstock.engine.epochs.retention import remove_unneeded
+from penstock.state.background_snapshots import LONGEST_WAIT
 from penstock.state.index import read_all_heads, write_index
+from penstock.state.memory import MemoryStore
+from penstock.state.snapshots import snapshot_of
 from penstock.state.sorted_entries import SortedEntries
-from penstock.state.state_files import write_delta
+from penstock.state.state_files import Snapshot, bring_to, write_delta
 from penstock.state.storage import LocalCheckpointStorage
 from penstock.testing import local_environment
 from penstock.testing.memory_sink import MemorySink
@@ -43,13 +46,18 @@ def append(log: ManifestLog, **changes: Any) -> Manifest:
     return manifest
 
 
-def append_with_state(storage: LocalCheckpointStorage, log: ManifestLog) -> Manifest:
+def head_of(storage: LocalCheckpointStorage, manifest: Manifest) -> str:
+    assert manifest.index is not None
+    return read_all_heads(storage, manifest.index)[1, 0]
+
+
+def append_with_state(storage: LocalCheckpointStorage, log: ManifestLog, base: Snapshot | None = None) -> Manifest:
     assert log.newest is not None
     manifest = log.newest.manifest
     number = manifest.number + 1
     before = None if manifest.index is None else read_all_heads(storage, manifest.index)[1, 0]
     entries = SortedEntries.of_sorted([(b"key", str(number).encode())])
-    head = write_delta(storage, f"state/1/{number}-1-0", entries, before, (1, number))
+    head = write_delta(storage, f"state/1/{number}-1-0", entries, before, (1, number), base=base)
     return append(log, index=write_index(storage, f"index/1/{number}", {(1, 0): head}))
 
 
@@ -97,6 +105,37 @@ def test_many_epochs_keep_a_bounded_number_of_files_and_bytes() -> None:
         assert files_in(checkpoint)[0] < 800
         assert most_files < 1500
         assert most_bytes < 5_000_000
+
+
+def test_snapshots_are_kept_while_they_may_become_a_base_and_no_longer(storage: LocalCheckpointStorage) -> None:
+    log = ManifestLog(storage, "driver")
+    log.take_over(FIRST)
+    store = MemoryStore()
+
+    def snapshot(head: str) -> Snapshot:
+        bring_to(store, head, storage)
+        assert log.newest is not None
+        return snapshot_of(storage, store, head, f"state/1/{log.newest.manifest.number + 1}-1-0")
+
+    def left() -> set[str]:
+        remove_unneeded(storage, log, retained=2)
+        return {path for path in storage.list("state/1") if "-snapshot-" in path}
+
+    made = [snapshot(head_of(storage, append_with_state(storage, log))) for _ in range(3)]
+    for _ in range(20):
+        append_with_state(storage, log)
+    assert left() == {each.path for each in made}, "whoever makes them may be slow"
+    append_with_state(storage, log, made[1])
+    append_with_state(storage, log)
+    append_with_state(storage, log)
+    assert left() == {made[1].path, made[2].path}, "those before the base can never be one"
+    for _ in range(2 * LONGEST_WAIT + 10):
+        append(log)
+    assert left() == {made[1].path}
+    fresh = MemoryStore()
+    assert log.newest is not None
+    bring_to(fresh, head_of(storage, log.newest.manifest), storage)
+    assert len(list(fresh.scan(b"", b"\xff"))) == 1
 
 
 def test_takeovers_do_not_pile_up_and_do_not_push_epochs_out(storage: LocalCheckpointStorage) -> None:

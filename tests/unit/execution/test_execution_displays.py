@@ -87,7 +87,7 @@ def test_a_job_as_html_is_escaped_and_complete(env: StreamExecutionEnvironment) 
 
 def test_counts_of_operators_come_in_the_order_of_the_plan(env: StreamExecutionEnvironment) -> None:
     rows = JobProgressView(ended_job(env)).operators()
-    assert [(name, into, out) for name, _, into, out in rows] == [
+    assert [(name, into, out) for name, _, into, out, _ in rows] == [
         ("Collection Source", "0", "3"),
         ("<b>more</b>", "3", "2"),
         ("Sink", "2", "0"),

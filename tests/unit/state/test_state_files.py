@@ -7,19 +7,13 @@ from typing import Any
 import pytest
 
 from penstock.common.errors import StateCorruptionError, StateError
-from penstock.state import state_files
+from penstock.state import snapshots, state_files
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
+from penstock.state.snapshots import snapshot_of, write_piece, write_state
 from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_file_format import read_header, read_state_file
-from penstock.state.state_files import (
-    bring_to,
-    live_files,
-    should_snapshot,
-    snapshot_if_due,
-    write_delta,
-    write_snapshot,
-)
+from penstock.state.state_files import Snapshot, bring_to, can_be_base, live_files, should_snapshot, write_delta
 from penstock.state.storage import LocalCheckpointStorage
 from penstock.state.store import Entry, StateStore, StoreChangedError
 
@@ -36,8 +30,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateStore
     store.close()
 
 
-def delta(storage: LocalCheckpointStorage, epoch: int, parent: str | None, *entries: Entry) -> str:
-    return write_delta(storage, f"state/1/{epoch}-2-0", SortedEntries.of_sorted(entries), parent, (1, epoch))
+def delta(
+    storage: LocalCheckpointStorage, epoch: int, parent: str | None, *entries: Entry, base: Snapshot | None = None
+) -> str:
+    prefix = f"state/1/{epoch}-2-0"
+    return write_delta(storage, prefix, SortedEntries.of_sorted(entries), parent, (1, epoch), base=base)
 
 
 def chain(storage: LocalCheckpointStorage) -> list[str]:
@@ -111,47 +108,85 @@ def test_a_store_with_a_foreign_state_is_rebuilt(storage: LocalCheckpointStorage
     assert content(store) == STATES[1]
 
 
-def test_a_snapshot_stands_for_its_state(storage: LocalCheckpointStorage, store: StateStore) -> None:
+@pytest.mark.parametrize("piece_bytes", [1, 1 << 20], ids=["in pieces", "in one file"])
+def test_a_snapshot_stands_for_its_state(
+    storage: LocalCheckpointStorage, store: StateStore, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
+) -> None:
+    monkeypatch.setattr(snapshots, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr(snapshots, "_ENTRIES_AT_ONCE", 1)
     paths = chain(storage)
     bring_to(store, paths[1], storage)
-    snapshot = write_snapshot(storage, store, paths[1], "state/1/2-2-0")
-    after = delta(storage, 3, snapshot, (b"c", b"4"))
-    for path in paths:
+    snapshot = snapshot_of(storage, store, paths[1], "state/1/3-2-0")
+    pieces = read_header(storage, snapshot.path).pieces
+    assert len(pieces) == (piece_bytes == 1)
+    # Made beside two epochs: a third names it.
+    fourth = delta(storage, 4, paths[2], (b"c", b"4"))
+    after = delta(storage, 5, fourth, (b"d", b"5"), base=snapshot)
+    last = delta(storage, 6, after, (b"e", b"6"))
+    assert live_files(storage, [last]) == {last, after, fourth, paths[2], snapshot.path, *pieces}
+    assert live_files(storage, [fourth, last]) == {*paths, fourth, after, last, snapshot.path, *pieces}
+    for path in paths[:2]:
         storage.delete(path)
     fresh = MemoryStore()
-    bring_to(fresh, after, storage)
-    assert content(fresh) == STATES[1] | {b"c": b"4"}
+    bring_to(fresh, last, storage)
+    assert content(fresh) == STATES[2] | {b"c": b"4", b"d": b"5", b"e": b"6"}
+    header = read_header(storage, last)
+    assert (header.chain, header.snapshot_bytes) == (4, 4)
+    assert header.delta_bytes == sum(storage.resolve(p).stat().st_size - fixed(storage, p) for p in (
+        paths[2], fourth, after, last
+    ))  # fmt: skip
 
 
-def test_a_store_at_the_replaced_state_does_not_read_the_snapshot(
+def fixed(storage: LocalCheckpointStorage, path: str) -> int:
+    data = storage.read(path)
+    return 14 + int.from_bytes(data[10:14], "little")
+
+
+def test_a_store_that_has_the_state_does_not_read_its_snapshot(
     storage: LocalCheckpointStorage, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = chain(storage)
     bring_to(store, paths[1], storage)
-    snapshot = write_snapshot(storage, store, paths[1], "state/1/3-2-0")
-    assert snapshot.startswith("state/1/3-2-0-")
-    after = delta(storage, 3, snapshot, (b"c", b"4"))
+    snapshot = snapshot_of(storage, store, paths[1], "state/1/3-2-0")
+    after = delta(storage, 4, paths[2], (b"c", b"4"), base=snapshot)
     read: list[str] = []
     real = state_files.read_state_file
     monkeypatch.setattr(state_files, "read_state_file", lambda s, path: read.append(path) or real(s, path))
     bring_to(store, after, storage)
-    assert read == [after]
+    assert read == [paths[2], after]
     bring_to(store, paths[0], storage)
     read.clear()
-    bring_to(store, snapshot, storage)
-    assert read == [paths[1]]
-    read.clear()
-    bring_to(store, paths[1], storage)
-    assert read == []
-    assert store.tag == paths[1]
-    assert content(store) == STATES[1]
+    bring_to(store, after, storage)
+    assert read == [snapshot.path, paths[2], after]
+    assert content(store) == STATES[2] | {b"c": b"4"}
 
 
-def test_a_snapshot_is_made_of_the_state_that_was_asked_for(storage: LocalCheckpointStorage, store: StateStore) -> None:
+def test_a_snapshot_can_be_the_base_of_what_follows_its_state_until_there_is_another_base(
+    storage: LocalCheckpointStorage,
+) -> None:
     paths = chain(storage)
-    bring_to(store, paths[0], storage)
-    with pytest.raises(StateError, match="was asked for"):
-        write_snapshot(storage, store, paths[1], "state/1/2-2-0")
+    made: list[Snapshot] = []
+    for path in paths:
+        store = MemoryStore()
+        bring_to(store, path, storage)
+        made.append(snapshot_of(storage, store, path, "state/1/3-2-0"))
+    assert [can_be_base(storage, each, paths[1]) for each in made] == [True, True, False]
+    after = delta(storage, 4, paths[2], base=made[1])
+    assert [can_be_base(storage, each, after) for each in made] == [False, False, False]
+    bring_to(store, after, storage)
+    assert can_be_base(storage, snapshot_of(storage, store, after, "state/1/5-2-0"), delta(storage, 5, after))
+
+
+def test_a_piece_is_no_state(storage: LocalCheckpointStorage, store: StateStore) -> None:
+    piece = write_piece(storage, "state/1/1-2-0", SortedEntries.of_sorted([(b"a", b"1")]), (1, 1))
+    with pytest.raises(StateCorruptionError, match=f"{piece}.* is a piece"):
+        bring_to(store, piece, storage)
+    state = write_state(storage, "state/1/1-2-0", [SortedEntries.of_sorted([(b"b", b"2")])], (1, 1), [piece])
+    bring_to(store, state, storage)
+    assert content(store) == {b"a": b"1", b"b": b"2"}
+    storage.delete(piece)
+    with pytest.raises(StateCorruptionError, match=piece):
+        bring_to(MemoryStore(), state, storage)
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
@@ -245,38 +280,23 @@ def test_snapshots_are_due_by_bytes_and_by_length(
     large = delta(storage, 2, small, (b"a", b"y" * 500))
     assert [should_snapshot(read_header(storage, path)) for path in (small, large)] == [False, True]
     bring_to(store, large, storage)
-    head = write_snapshot(storage, store, large, "state/1/2-2-0")
-    due = []
-    for epoch in range(3, 7):
+    base = snapshot_of(storage, store, large, "state/1/2-2-0")
+    head = delta(storage, 3, large, (b"a", b"z"), base=base)
+    due = [should_snapshot(read_header(storage, head))]
+    for epoch in range(4, 7):
         head = delta(storage, epoch, head, (b"a", b"z"))
         due.append(should_snapshot(read_header(storage, head)))
     assert due == [False, False, False, True]
     assert read_header(storage, head).chain == 4
+    assert not should_snapshot(read_header(storage, head), times=3)
 
 
 def test_live_files_are_all_that_heads_need(storage: LocalCheckpointStorage) -> None:
     paths = chain(storage)
-    store = MemoryStore()
-    bring_to(store, paths[1], storage)
-    snapshot = write_snapshot(storage, store, paths[1], "state/1/2-2-0")
-    after = delta(storage, 3, snapshot, (b"c", b"4"))
+    after = write_state(storage, "state/1/3-2-0", [SortedEntries.of_sorted([(b"c", b"4")])], (1, 3))
     assert live_files(storage, [paths[1]]) == set(paths[:2])
-    assert live_files(storage, [after]) == {snapshot, after}
-    assert live_files(storage, [after, paths[0]]) == {snapshot, after, paths[0]}
+    assert live_files(storage, [after, paths[0]]) == {after, paths[0]}
     assert live_files(storage, []) == set()
     storage.delete(paths[0])
     with pytest.raises(StateCorruptionError, match=paths[0]):
         live_files(storage, [paths[1]])
-
-
-def test_a_snapshot_that_is_due_replaces_the_head_and_one_that_is_not_leaves_it(
-    storage: LocalCheckpointStorage, store: StateStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    head = chain(storage)[-1]
-    bring_to(store, head, storage)
-    assert snapshot_if_due(storage, store, head, "state/1/4-2-0") == head
-    monkeypatch.setattr(state_files, "_MAX_CHAIN", 2)
-    snapshot = snapshot_if_due(storage, store, head, "state/1/4-2-0")
-    assert read_header(storage, snapshot).kind == "snapshot"
-    assert store.tag == snapshot
-    assert list(store.scan(b"", b"\xff")) == [(b"b", b"3")]

@@ -14,9 +14,10 @@ from penstock.state.key_encoding import encode_key
 from penstock.state.keyed import KeyedStateBackend
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
+from penstock.state.snapshots import snapshot_of
 from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_file_format import read_header
-from penstock.state.state_files import bring_to, write_delta, write_snapshot
+from penstock.state.state_files import bring_to, write_delta
 from penstock.state.state_sizes import sizes_after, sizes_in, sizes_of_operators
 from penstock.state.storage import LocalCheckpointStorage
 from penstock.state.store import StateStore
@@ -99,4 +100,4 @@ def test_many_changes_are_estimated_until_the_next_snapshot(tmp_path: Path) -> N
     assert estimated[operator] == pytest.approx(exact[operator], rel=0.05)
     head = write_delta(storage, "state/1/2-1-0", changes, head, (1, 2), {operator: [1, 1]})
     bring_to(store, head, storage)
-    assert read_header(storage, write_snapshot(storage, store, head, "state/1/2-1-0")).sizes == exact
+    assert read_header(storage, snapshot_of(storage, store, head, "state/1/2-1-0").path).sizes == exact

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from penstock.connectors.sink import EpochId
+from penstock.state.background_snapshots import InlineSnapshots
 from penstock.state.memory import MemoryStore
-from penstock.state.state_files import bring_to, snapshot_if_due, write_delta
+from penstock.state.state_files import bring_to, write_delta
 from penstock.state.storage import CheckpointStorage
 
 DRAINED = "drained"
@@ -23,6 +24,7 @@ class DriverState:
     def __init__(self, storage: CheckpointStorage, head: str | None) -> None:
         self._storage = storage
         self._store = MemoryStore()
+        self._snapshots = InlineSnapshots()
         self._head = head
         bring_to(self._store, head, storage)
         self._saved_union_lists = self.namespace("union-lists")
@@ -47,14 +49,15 @@ class DriverState:
         changes = self._store.changes()
         if not changes:
             return self._head
-        return write_delta(self._storage, self._prefix(epoch), changes, self._head, epoch)
+        base = self._snapshots.take(self._storage, self._head, epoch.number)
+        return write_delta(self._storage, self._prefix(epoch), changes, self._head, epoch, base=base)
 
     def committed(self, head: str | None, epoch: EpochId) -> None:
         """The manifest that names `head` is on disk."""
         if head is not None and head != self._head:
             self._store.apply(self._store.changes(), head)
             self._store.discard_changes()
-            head = snapshot_if_due(self._storage, self._store, head, self._prefix(epoch))
+            self._snapshots.begin(self._store, self._storage, head, self._prefix(epoch))
         self._head = head
 
     def _prefix(self, epoch: EpochId) -> str:

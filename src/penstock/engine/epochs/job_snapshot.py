@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from penstock.common.errors import CheckpointError
 from penstock.engine.epochs.driver_state import DRAINED, DriverState
 from penstock.engine.epochs.event_time_restore import merged_inputs
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.plan_description import read_plan
-from penstock.state.catalogue import StateDescription, description_from, is_description
+from penstock.engine.epochs.snapshot_parts import CheckpointPart, PartFacts, SavepointPart, SnapshotPart
+from penstock.state.catalogue import StateDescription
 from penstock.state.index import read_all_heads
-from penstock.state.memory import MemoryStore
 from penstock.state.savepoints.header import (
     OperatorDescription,
     SavepointHeader,
     SourceDescription,
     read_savepoint_header,
 )
-from penstock.state.savepoints.reading import operator_entries
 from penstock.state.savepoints.row_entries import SubtaskEntry
-from penstock.state.savepoints.writing import GATE_PREFIX, GENERATOR_TAG, uid_digest
-from penstock.state.state_files import bring_to
+from penstock.state.savepoints.subtask_tables import uid_digest
 from penstock.state.storage import CheckpointStorage
-from penstock.state.store import Entry
-
-_ALL_KEYS = b"", b"\xff" * 64
 
 
 class JobSnapshot(ABC):
@@ -42,11 +34,21 @@ class JobSnapshot(ABC):
     """Whether it is in the checkpoint directory of the job that takes it up."""
 
     @abstractmethod
+    def parts(self) -> Sequence[SnapshotPart]:
+        """All entries, in parts that can be read at the same time."""
+
+    def took(self, facts: PartFacts) -> None:  # noqa: B027  most have nothing to learn
+        """All parts have been read, and this was found in them: `header` also says how far event time was."""
+
     def entries(self, max_parallelism: Mapping[str, int]) -> Iterator[tuple[str, SubtaskEntry]]:
         """All entries with the uid of their operator, for operators that have so many key groups from now on.
 
-        Operators that are not named are left out. When all have been taken, `header` also says how far event time was.
+        Operators that are not named are left out.
         """
+        facts = PartFacts()
+        for part in self.parts():
+            yield from part.entries(max_parallelism, facts)
+        self.took(facts)
 
     @abstractmethod
     def uids_with_state(self) -> set[str]:
@@ -65,11 +67,17 @@ class SavepointSnapshot(JobSnapshot):
         self.header = read_savepoint_header(storage)
         self.location = storage.location
 
-    def entries(self, max_parallelism: Mapping[str, int]) -> Iterator[tuple[str, SubtaskEntry]]:
-        """All entries, table by table."""
-        for uid, count in max_parallelism.items():
-            for entry in operator_entries(self._storage, self.header, uid, count):
-                yield uid, entry
+    def parts(self) -> Sequence[SavepointPart]:
+        """The files of all tables."""
+        parts: list[SavepointPart] = []
+        for table in (*self.header.states, *self.header.timers):
+            operator = self.header.operator(table.uid)
+            files = [(file,) for file in table.files] or [()]
+            parts += [
+                SavepointPart(self._storage, operator, replace(table, files=of_part), is_first=place == 0)
+                for place, of_part in enumerate(files)
+            ]
+        return parts
 
     def uids_with_state(self) -> set[str]:
         """The operators that have something in a table, a union list or a source's position."""
@@ -95,68 +103,36 @@ class CheckpointSnapshot(JobSnapshot):
         self._manifest = manifest
         self.location = storage.location
         operators = read_plan(storage, manifest)
-        self._by_digest = {uid_digest(each.uid): each for each in operators}
-        self._with_state: set[str] = set()
-        self._descriptions: dict[bytes, StateDescription] = {}
+        self._operators = {each.uid: each for each in operators}
+        self._found = PartFacts()
         self.header = _driver_header(storage, manifest, operators)
 
-    def subtasks(self) -> Iterator[tuple[int, Iterator[Entry]]]:
-        """The entries of each subtask of each stage, sorted."""
-        heads = {} if self._manifest.index is None else read_all_heads(self._storage, self._manifest.index)
-        for (_, subtask), head in sorted(heads.items()):
-            store = MemoryStore()
-            bring_to(store, head, self._storage)
-            yield subtask, store.scan(*_ALL_KEYS)
+    def heads(self) -> dict[tuple[int, int], str]:
+        """The state of each (stage, subtask)."""
+        return {} if self._manifest.index is None else read_all_heads(self._storage, self._manifest.index)
 
-    def entries(self, max_parallelism: Mapping[str, int]) -> Iterator[tuple[str, SubtaskEntry]]:
-        """All entries, subtask by subtask."""
-        gates: dict[str, dict[int, Any]] = {}
-        generators: dict[str, dict[str, Any]] = {}
-        for subtask, entries in self.subtasks():
-            for key, value in entries:
-                assert value is not None
-                if key.startswith(GATE_PREFIX):
-                    operator = self._by_digest.get(key[len(GATE_PREFIX) :])
-                    if operator is not None:
-                        gates.setdefault(operator.uid, {})[subtask] = json.loads(value)
-                    continue
-                operator = self._operator(key)
-                if key[8:12] == GENERATOR_TAG:
-                    generators.setdefault(operator.uid, {})[str(subtask)] = json.loads(value)
-                    continue
-                if is_description(key):
-                    self._descriptions[key] = description_from(value)
-                else:
-                    self._with_state.add(operator.uid)
-                wanted = max_parallelism.get(operator.uid)
-                if wanted is None:
-                    continue
-                if wanted != operator.max_parallelism:
-                    raise CheckpointError(
-                        f"operator '{operator.uid}' had max parallelism {operator.max_parallelism} and now has "
-                        f"{wanted}: a checkpoint cannot be taken up so. Make a savepoint of it (`penstock savepoint`) "
-                        "and start from that."
-                    )
-                yield operator.uid, (subtask, key, value)
+    def parts(self) -> Sequence[CheckpointPart]:
+        """The subtasks."""
+        operators = tuple(self._operators.values())
+        heads = sorted(self.heads().items())
+        return [CheckpointPart(self._storage, operators, subtask, head) for (_, subtask), head in heads]
+
+    def took(self, facts: PartFacts) -> None:
+        """All parts have been read."""
+        self._found = facts
         self.header = replace(
             self.header,
-            event_time={uid: merged_inputs(self._by_digest[uid_digest(uid)], each) for uid, each in gates.items()},
-            generators=generators,
+            event_time={uid: merged_inputs(self._operators[uid], gates) for uid, gates in facts.gates.items()},
+            generators=facts.generators,
         )
 
     def uids_with_state(self) -> set[str]:
         """The operators that have entries, a union list or a source's position; known once all entries were taken."""
-        return self._with_state | _uids_in_driver(self.header)
+        return self._found.with_state | _uids_in_driver(self.header)
 
     def descriptions(self) -> list[StateDescription]:
         """What the state says of itself; known once all entries were taken."""
-        return list(self._descriptions.values())
-
-    def _operator(self, key: bytes) -> OperatorDescription:
-        operator = self._by_digest.get(key[:8])
-        if operator is None:
-            raise CheckpointError(f"{self.location} has state of an operator that is not in its plan: {key[:12].hex()}")
-        return operator
+        return list(self._found.descriptions.values())
 
 
 def _driver_header(

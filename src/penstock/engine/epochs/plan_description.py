@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from penstock.common.errors import CheckpointError
+from penstock.common.errors import CheckpointError, StateCorruptionError
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.plan.nodes import SourceNode
-from penstock.state.savepoints.header import OperatorDescription
+from penstock.state.savepoints.header import OperatorDescription, operators_from_json
 from penstock.state.storage import CheckpointStorage
 
 PLANS = "plans"
@@ -66,5 +66,9 @@ def read_plan(storage: CheckpointStorage, manifest: Manifest) -> tuple[OperatorD
             f"the checkpoint in {storage.location} does not say enough of its plan to take its state apart: it was "
             "written by an older Penstock. Start its own program once more, and stop it."
         )
-    form = json.loads(storage.read_verified(manifest.plan_path))
-    return tuple(OperatorDescription(**each | {"edges": tuple(each["edges"])}) for each in form)
+    where = f"the plan {manifest.plan_path} in {storage.location}"
+    try:
+        form = json.loads(storage.read_verified(manifest.plan_path))
+    except (ValueError, RecursionError) as error:
+        raise StateCorruptionError(f"{where} is no JSON: {error}") from None
+    return operators_from_json(form, where)

@@ -56,6 +56,9 @@ class JobProgress:
         self._totals = _Totals()
         self._recent: deque[EpochTimes] = deque(maxlen=_RECENT_EPOCHS)
         self._tasks: dict[str, dict[str, Any]] = {}
+        self._busy_ms: dict[str, float] = {}
+        self._waits: deque[tuple[float, dict[str, float]]] = deque(maxlen=_RECENT_EPOCHS)
+        """Of recent epochs: how long they took, and how long of it sources waited that had more to read."""
         self._reports_so_far: Callable[[], Sequence[TaskReport]] | None = None
         self._event_time = EventTime()
 
@@ -80,6 +83,11 @@ class JobProgress:
             self._totals.state = dict(state)
             _add_counts(self._totals.operators, operators)
             self._recent.append(times)
+
+    def sources_waited(self, seconds: float, waited: Mapping[str, float]) -> None:
+        """An epoch took so long; so long of it sources with more to read waited for operators behind them, by uid."""
+        with self._lock:
+            self._waits.append((seconds, dict(waited)))
 
     def epoch_runs(self, reports_so_far: Callable[[], Sequence[TaskReport]]) -> None:
         """An epoch begins: until it is committed or lost, what its tasks have done is looked up there."""
@@ -121,6 +129,8 @@ class JobProgress:
                 task["busy_ms"] += report.busy_ms
                 task["bytes_out"] += report.bytes_out
                 task["metrics"] = report.metrics
+                for uid, ms in report.operator_ms.items():
+                    self._busy_ms[uid] = self._busy_ms.get(uid, 0.0) + ms
                 self._totals.state_moves += report.state_bytes_fetched > 0
                 self._totals.state_bytes_fetched += report.state_bytes_fetched
 
@@ -145,9 +155,20 @@ class JobProgress:
                 "tasks_done_in_epoch": len(running),
                 "records_per_second": sum(times.records for times in recent) / seconds if seconds else 0.0,
                 "recent_epochs": [asdict(times) for times in recent[-10:]],
+                "busy_ms": {uid: round(ms, 1) for uid, ms in self._busy_ms.items()},
+                "back_pressure": self._back_pressure(),
                 **self._event_time.to_json(),
                 "tasks": {name: dict(task) for name, task in self._tasks.items()},
             }
+
+    def _back_pressure(self) -> dict[str, float]:
+        """Of every source, the share of the time of recent epochs in which it waited though it had more to read."""
+        whole = sum(seconds for seconds, _ in self._waits)
+        waited: dict[str, float] = {}
+        for _, of_sources in self._waits:
+            for uid, seconds in of_sources.items():
+                waited[uid] = waited.get(uid, 0.0) + seconds
+        return {uid: round(seconds / whole, 3) if whole else 0.0 for uid, seconds in waited.items()}
 
     def _tasks_done(self) -> list[Done]:
         """What tasks of the epoch under way said at their end; of a task that ran twice, what it said last."""

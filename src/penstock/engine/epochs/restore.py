@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from struct import Struct
 from typing import Any
 
 from penstock.common.errors import StateCorruptionError
@@ -14,23 +13,22 @@ from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time_restore import EventTimeRestore, merged_generator
 from penstock.engine.epochs.job_snapshot import JobSnapshot
+from penstock.engine.epochs.placing import Place, PlaceKeys, Target, group_of
+from penstock.engine.epochs.snapshot_parts import PartFacts
+from penstock.engine.epochs.spreading import Spread, in_this_process, spread_for
 from penstock.engine.epochs.upgrade import check_upgrade
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.plan.nodes import Node
 from penstock.state.index import write_index
-from penstock.state.key_groups import subtask_of_key_group
 from penstock.state.operator_state import split_evenly
 from penstock.state.savepoints.entry_rows import BROADCAST_GROUP, OPERATOR_GROUP
 from penstock.state.savepoints.header import SavepointHeader
-from penstock.state.savepoints.timer_rows import is_timer
-from penstock.state.savepoints.writing import GATE_PREFIX, GENERATOR_TAG, uid_digest
+from penstock.state.savepoints.subtask_tables import GATE_PREFIX, GENERATOR_TAG, uid_digest
+from penstock.state.snapshots import write_state
 from penstock.state.sorted_entries import SortedEntries
-from penstock.state.state_files import write_first_state
 from penstock.state.storage import CheckpointStorage
 from penstock.state.value_serializers import join_values, split_values
 
-_GROUP = Struct(">H")
-_TTL_TAG = b"\0ttl"
 _NO_KEY_BYTES = 18
 """Prefix, group and length: where the keys of state without a key go on."""
 _PART_BYTES = 4
@@ -52,9 +50,7 @@ class RestoredState:
 class _Places:
     """The stores of the subtasks to be."""
 
-    stores: dict[tuple[int, int], dict[bytes, bytes]] = field(
-        default_factory=dict["tuple[int, int]", "dict[bytes, bytes]"]
-    )
+    stores: dict[Place, dict[bytes, bytes]] = field(default_factory=dict["Place", "dict[bytes, bytes]"])
 
     def put(self, level: int, subtask: int, key: bytes, value: bytes) -> None:
         self.stores.setdefault((level, subtask), {})[key] = value
@@ -73,34 +69,66 @@ class StateRestore:
             for node in chain.nodes:
                 self._nodes[node.uid] = node
                 self._levels[node.uid] = chain.level
+        self._targets = {
+            uid: Target(self._levels[uid], node.parallelism, node.max_parallelism) for uid, node in self._nodes.items()
+        }
         self._places = _Places()
         self._copied_from: dict[bytes, int] = {}
         """Of state that all subtasks have a copy of: whose copy is taken."""
         self._own: dict[tuple[str, bytes], dict[int, dict[bytes, bytes]]] = {}
         """Entries of subtasks without a key: by operator and prefix, by subtask."""
 
-    def stores(self) -> dict[tuple[int, int], dict[bytes, bytes]]:
+    def stores(self) -> dict[Place, dict[bytes, bytes]]:
         """The entries of each (stage, subtask). Raises `CheckpointError` with a list of what does not fit."""
-        old = {each.uid: each for each in self._snapshot.header.operators}
-        wanted = {uid: node.max_parallelism for uid, node in self._nodes.items() if uid in old}
-        for uid, (subtask, key, value) in self._snapshot.entries(wanted):
-            self._place(uid, subtask, key, value)
+        targets = self._known_targets()
+        for uid, entry in self._snapshot.entries({uid: each.max_parallelism for uid, each in targets.items()}):
+            group = group_of(entry[1])
+            if group < targets[uid].max_parallelism:
+                self._places.put(targets[uid].level, targets[uid].subtask_of(group), entry[1], entry[2])
+            else:
+                self._place(uid, group, *entry)
+        return self._placed_all()
+
+    def write(self, storage: CheckpointStorage, epoch: EpochId, spread: Spread) -> dict[Place, str]:
+        """Writes the state of each (stage, subtask), staged under `epoch`, and returns its name.
+
+        What keys have is read and written by tasks, and never comes to the driver.
+        """
+        parts = self._snapshot.parts()
+        work = PlaceKeys(storage, epoch, self._known_targets())
+        pieces: dict[Place, list[str]] = {}
+        facts = PartFacts()
+        for placed in spread_for(sum(part.size for part in parts), spread)(work, parts):
+            facts.add(placed.facts)
+            for place, paths in placed.pieces.items():
+                pieces.setdefault(place, []).extend(paths)
+            for uid, entry in placed.others:
+                self._place(uid, group_of(entry[1]), *entry)
+        self._snapshot.took(facts)
+        stores = self._placed_all()
+        heads: dict[Place, str] = {}
+        for place in sorted({*pieces, *stores}):
+            prefix = f"state/{epoch.incarnation}/{epoch.number}-{place[0]}-{place[1]}"
+            entries = SortedEntries.of_changes(stores.get(place, {}))
+            heads[place] = write_state(storage, prefix, [entries], epoch, pieces.get(place, ()))
+        return heads
+
+    def _known_targets(self) -> dict[str, Target]:
+        old = {each.uid for each in self._snapshot.header.operators}
+        return {uid: target for uid, target in self._targets.items() if uid in old}
+
+    def _placed_all(self) -> dict[Place, dict[bytes, bytes]]:
         check_upgrade(self._snapshot, self._job, allow_non_restored_state=self._allow)
+        old = {each.uid: each for each in self._snapshot.header.operators}
         for (uid, prefix), of_subtasks in self._own.items():
             self._spread(uid, prefix, of_subtasks, old[uid].parallelism)
         self._place_event_time()
         return self._places.stores
 
-    def _place(self, uid: str, subtask: int, key: bytes, value: bytes) -> None:
+    def _place(self, uid: str, group: int, subtask: int, key: bytes, value: bytes) -> None:
+        """An entry that is no key's."""
         node = self._nodes[uid]
-        if key[8:12] == _TTL_TAG:
-            group = BROADCAST_GROUP
-        else:
-            (group,) = _GROUP.unpack_from(key, 20 if is_timer(key) else 12)
-        if group < node.max_parallelism:
-            target = subtask_of_key_group(group, node.max_parallelism, node.parallelism)
-            self._places.put(self._levels[uid], target, key, value)
-        elif group == BROADCAST_GROUP:
+        if group == BROADCAST_GROUP:
             if self._copied_from.setdefault(key if key[8:9] == b"\0" else key[:12], subtask) == subtask:
                 for each in range(node.parallelism):
                     self._places.put(self._levels[uid], each, key, value)
@@ -205,16 +233,14 @@ def restore_state(
     driver_head: str | None = None,
     *,
     allow_non_restored_state: bool = False,
+    spread: Spread = in_this_process,
 ) -> RestoredState:
     """Writes the state of a snapshot as that of a job, staged under `epoch`; it counts once a manifest names it.
 
     `driver_head` is the driver's state to go on from, where the snapshot is of the same checkpoint.
     """
     restore = StateRestore(snapshot, job, allow_non_restored_state=allow_non_restored_state)
-    heads: dict[tuple[int, int], str] = {}
-    for (level, subtask), entries in sorted(restore.stores().items()):
-        prefix = f"state/{epoch.incarnation}/{epoch.number}-{level}-{subtask}"
-        heads[level, subtask] = write_first_state(storage, prefix, SortedEntries.of_changes(entries), epoch)
+    heads = restore.write(storage, epoch, spread)
     index = write_index(storage, f"index/{epoch.incarnation}/{epoch.number}", heads) if heads else None
     state = DriverState(storage, driver_head)
     final = restore.fill_driver_state(state)

@@ -6,13 +6,26 @@ import shutil
 
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
+from penstock.state.background_snapshots import LONGEST_WAIT, begun_in
 from penstock.state.index import read_all_heads
+from penstock.state.state_file_format import read_header
 from penstock.state.state_files import live_files
 from penstock.state.storage import CheckpointStorage
 
 _PER_EPOCH = ("state", "index", "tokens", "sinks")
 _PROGRAMS = "programs"
-_ALL = ("manifests", *_PER_EPOCH, _PROGRAMS, "drivers", "runs", "failures", "dataframes", "cached-files", "plans")
+_ALL = (
+    "manifests",
+    *_PER_EPOCH,
+    _PROGRAMS,
+    "drivers",
+    "runs",
+    "failures",
+    "dataframes",
+    "cached-files",
+    "plans",
+    "live",
+)
 """The manifests go first: without them there is no checkpoint."""
 
 
@@ -27,6 +40,7 @@ def remove_unneeded(storage: CheckpointStorage, log: ManifestLog, retained: int)
     for manifest in kept:
         if manifest.index is not None:
             heads |= set(read_all_heads(storage, manifest.index).values())
+    pending = _PendingSnapshots(storage, kept[0], first_kept)
     live = live_files(storage, heads) | {m.index for m in kept if m.index} | {m.tokens for m in kept if m.tokens}
     for number in numbers:
         if number < first_kept:
@@ -35,7 +49,7 @@ def remove_unneeded(storage: CheckpointStorage, log: ManifestLog, retained: int)
         for incarnation in storage.list(kind):
             for path in storage.list(incarnation):
                 # Epochs from the oldest retained one on may be under way: their files are not named yet.
-                if path not in live and 0 <= _epoch_of(path) < first_kept:
+                if path not in live and 0 <= _epoch_of(path) < first_kept and path not in pending:
                     storage.delete(path)
 
 
@@ -62,6 +76,29 @@ def _newest(log: ManifestLog, numbers: list[int], retained: int) -> list[Manifes
         if epochs == retained:
             break
     return kept
+
+
+class _PendingSnapshots:
+    """Snapshots that are still being made, or wait for the next delta: see `BackgroundSnapshots`."""
+
+    def __init__(self, storage: CheckpointStorage, newest: Manifest, first_kept: int) -> None:
+        self._directory = f"state/{newest.incarnation}/"
+        self._oldest = first_kept - 2 * LONGEST_WAIT
+        heads = {} if newest.index is None else read_all_heads(storage, newest.index)
+        paths = [*heads.values()] + ([] if newest.driver_head is None else [newest.driver_head])
+        bases = {_subtask_of(path): read_header(storage, path).base for path in paths}
+        self._bases = {subtask: begun_in(base) for subtask, base in bases.items() if base is not None}
+
+    def __contains__(self, path: str) -> bool:
+        # A base is only ever replaced by a snapshot that was begun later.
+        begun = begun_in(path)
+        is_newer = begun > self._bases.get(_subtask_of(path), -1)
+        return is_newer and begun >= self._oldest and path.startswith(self._directory)
+
+
+def _subtask_of(path: str) -> str:
+    """The stage and subtask in the name of a state file: `1-0`."""
+    return "-".join(path.rpartition("/")[2].split("-")[1:3])
 
 
 def _epoch_of(path: str) -> int:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from penstock.common.errors import (
@@ -24,11 +24,12 @@ from penstock.common.errors import (
 from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
 from penstock.connectors.sink import EpochId
-from penstock.connectors.source import EpochBudget
 from penstock.engine.epochs.completeness import check_complete
 from penstock.engine.epochs.driver_presence import DriverPresence, StandBy, Turn
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.epoch_counts import operator_counts, state_sizes
+from penstock.engine.epochs.epoch_pace import EpochPace
+from penstock.engine.epochs.epoch_settings import EpochSettings
 from penstock.engine.epochs.failures import is_damage, is_final
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
@@ -41,6 +42,7 @@ from penstock.engine.epochs.restorable import say_what_is_left
 from penstock.engine.epochs.retention import remove_unneeded
 from penstock.engine.epochs.savepoints import SavepointRequest, SavepointRequests
 from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordinator, assign_to_tasks
+from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
 from penstock.engine.epochs.starting_state import JobIdentity, StartingState, StateRecovery
 from penstock.engine.stages.compiled import CompiledJob
@@ -51,31 +53,6 @@ from penstock.state.storage import CheckpointStorage
 
 _RETENTION_EVERY = 20
 _MAX_WAIT_MS = 1000
-_UNLIMITED = 1 << 60
-
-
-@dataclass(frozen=True)
-class EpochSettings:
-    """How epochs are cut and kept."""
-
-    budget: EpochBudget
-    bounded: bool
-    retained: int = 10
-    minimum_spacing_ms: int = 0
-    minimum_pause_ms: int = 0
-    watermark_interval: int = 200
-    """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
-    attempts: int = 3
-    """How often in a row an epoch that the engine lost is run again."""
-    standby_timeout_ms: int | None = None
-    """After how long without a sign of life this driver takes over from another; None: it does so at once."""
-    presence_interval_ms: int | None = None
-    """How often this driver gives signs of life; None: never."""
-
-    @property
-    def budget_of_an_epoch(self) -> EpochBudget:
-        """Batch execution is one epoch, which reads everything."""
-        return replace(self.budget, max_records=_UNLIMITED, max_bytes=_UNLIMITED) if self.bounded else self.budget
 
 
 class EpochRunner:
@@ -91,6 +68,7 @@ class EpochRunner:
         *,
         restarts: RestartPolicy | None = None,
         recovery: StateRecovery | None = None,
+        spread: Spread = in_this_process,
         clock: Callable[[], int] = lambda: int(time.time() * 1000),
         wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
     ) -> None:
@@ -99,6 +77,7 @@ class EpochRunner:
         self._storage = storage
         self._settings = settings
         self._executor_for = executor_for
+        self._executor: StageExecutor | None = None
         self._restarts = restarts or NoRestart()
         self.is_restarting = False
         """Whether the job has failed and waits to go on."""
@@ -108,8 +87,8 @@ class EpochRunner:
         self._cancelled = threading.Event()
         token = uuid.uuid4().hex
         self._log = ManifestLog(storage, token)
-        self._starting = StartingState(job, storage, self._log, identity, recovery or StateRecovery())
-        self.savepoints = SavepointRequests(storage)
+        self._starting = StartingState(job, storage, self._log, identity, recovery or StateRecovery(), spread)
+        self.savepoints = SavepointRequests(storage, spread)
         """Savepoints of the running job, for whoever asks for them."""
         self._asked: list[SavepointRequest] = []
         """Those that the epoch under way is for."""
@@ -129,12 +108,19 @@ class EpochRunner:
         self._heads: dict[tuple[int, int], str] | None = None
         """The heads in the newest index, where this driver wrote it."""
         self._writers = ThreadPoolExecutor(4, thread_name_prefix="penstock-commit")
+        self._pace = EpochPace(settings.budget_of_an_epoch, None if settings.bounded else settings.target_latency_ms)
         self.progress = JobProgress()
         self._logger = job_logger(identity.name)
 
     def cancel(self) -> None:
         """Ends the job after the epoch under way."""
         self._cancelled.set()
+        self.hasten()
+
+    def hasten(self) -> None:
+        """Someone waits for the end of the epoch under way."""
+        if self._executor is not None:
+            self._executor.hasten()
 
     def run(self) -> None:
         """Runs the job, also after failures, as the restart strategy says; returns at its end or after `cancel`."""
@@ -164,7 +150,7 @@ class EpochRunner:
             return
         self._logger.info("started at epoch %d, checkpoint %s", manifest.number, self._storage.location)
         self.progress.restore(manifest.records)
-        executor = self._executor_for(manifest.job_id)
+        executor = self._executor = self._executor_for(manifest.job_id)
         ended = False
         try:
             with closing(Publisher(self._job, manifest.job_id, self._storage, executor)) as publisher:
@@ -282,11 +268,10 @@ class EpochRunner:
         failures = 0
         while not manifest.final and not self._cancelled.is_set():
             state = DriverState(self._storage, manifest.driver_head)
-            budget = self._settings.budget_of_an_epoch
             sources = SourceCoordinator(
                 self._job,
                 state,
-                budget,
+                self._pace.budget,
                 bounded=self._settings.bounded,
                 watermark_interval=self._settings.watermark_interval,
             )
@@ -322,7 +307,8 @@ class EpochRunner:
         now = self._time.now(at_least=manifest.now)
         if self.savepoints.asked.is_set():
             self._asked += self.savepoints.take()
-        work = sources.drain() if any(each.drains for each in self._asked) else sources.plan(now)
+        began, budget = self._clock(), self._pace.budget
+        work = sources.drain() if any(each.drains for each in self._asked) else sources.plan(now, budget)
         lag = sources.lag()
         self.progress.lags(lag)
         if self.when_caught_up is not None and (not work.reads or sources.has_caught_up(lag)):
@@ -340,7 +326,7 @@ class EpochRunner:
             now=now,
             index=manifest.index,
             ended_sources=work.ended,
-            budget=self._settings.budget_of_an_epoch,
+            budget=budget,
             bounded=self._settings.bounded,
             union_lists=state.union_lists,
         )
@@ -373,11 +359,18 @@ class EpochRunner:
             sum(message.state_bytes for message in done),
             state_sizes(done),
         )
+        is_behind = sources.is_behind(lag, records)
+        seconds = time.perf_counter() - started
+        reading = max((report.busy_ms for report in results.reports if report.stage == 0), default=0.0) / 1000
+        self.progress.sources_waited(seconds, sources.waits(lag, records, max(seconds - reading, 0.0)))
+        self._pace.epoch_ended(began, self._clock(), records, is_behind=is_behind)
         if self._asked:
             self._make_savepoints(following, publisher)
         self._clean_up()
-        if not following.final and records < self._settings.budget.max_records:
+        if not following.final and records < budget.max_records:
             self._keep_spacing(started)
+            if not is_behind and (left := self._pace.wait_ms(self._clock())) > 0:
+                self._wait(self._cancelled, left / 1000)
         return following
 
     def _make_savepoints(self, manifest: Manifest, publisher: Publisher) -> None:

@@ -6,21 +6,31 @@ import threading
 import uuid
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from penstock.common.errors import CheckpointError, PenstockError
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time_restore import merged_inputs
 from penstock.engine.epochs.job_snapshot import CheckpointSnapshot
 from penstock.engine.epochs.manifest import Manifest
-from penstock.state.savepoints.header import SavepointHeader
+from penstock.engine.epochs.snapshot_parts import CheckpointPart
+from penstock.engine.epochs.spreading import Spread, in_this_process, spread_for
+from penstock.state.savepoints.header import OperatorDescription, SavepointHeader
+from penstock.state.savepoints.subtask_tables import SubtaskTables, write_subtask
 from penstock.state.savepoints.writing import SavepointWriter
 from penstock.state.storage import CheckpointStorage, open_storage
+from penstock.state.stored_states import opened_state
 
 
 def write_savepoint(
-    storage: CheckpointStorage, manifest: Manifest, target: CheckpointStorage, *, published: bool = True
+    storage: CheckpointStorage,
+    manifest: Manifest,
+    target: CheckpointStorage,
+    *,
+    published: bool = True,
+    spread: Spread = in_this_process,
 ) -> SavepointHeader:
-    """Writes the state of a job as of a manifest to an empty directory.
+    """Writes the state of a job as of a manifest to an empty directory; the state of each subtask in a task of its own.
 
     `published` says whether it is known that all output of the manifest's epoch is out.
     """
@@ -34,8 +44,10 @@ def write_savepoint(
         )
     snapshot = CheckpointSnapshot(storage, manifest)
     writer = SavepointWriter(target, snapshot.header.operators)
-    for subtask, entries in snapshot.subtasks():
-        writer.add_subtask(subtask, entries)
+    parts = snapshot.parts()
+    work = partial(_write_subtask, target, snapshot.header.operators)
+    for tables in spread_for(sum(part.size for part in parts), spread)(work, parts):
+        writer.add(tables)
     by_uid = {each.uid: each for each in snapshot.header.operators}
     header = replace(
         snapshot.header,
@@ -44,6 +56,13 @@ def write_savepoint(
         published=published,
     )
     return writer.finish(header)
+
+
+def _write_subtask(
+    target: CheckpointStorage, operators: tuple[OperatorDescription, ...], part: CheckpointPart
+) -> SubtaskTables:
+    with opened_state(part.storage, part.head) as store:
+        return write_subtask(target, operators, part.subtask, store)
 
 
 def _sinks_that_hold_output(storage: CheckpointStorage, manifest: Manifest) -> list[str]:
@@ -76,8 +95,9 @@ class SavepointRequest:
 class SavepointRequests:
     """Between those who ask for savepoints, from any thread, and the driver loop, which lets them be made."""
 
-    def __init__(self, storage: CheckpointStorage) -> None:
+    def __init__(self, storage: CheckpointStorage, spread: Spread = in_this_process) -> None:
         self._storage = storage
+        self._spread = spread
         self._lock = threading.Lock()
         self._waiting: list[SavepointRequest] = []
         self._ended: PenstockError | None = None
@@ -141,7 +161,7 @@ class SavepointRequests:
         try:
             path = f"{request.directory.rstrip('/')}/{savepoint_name(manifest.job_id)}"
             target = open_storage(path)
-            write_savepoint(self._storage, manifest, target)
+            write_savepoint(self._storage, manifest, target, spread=self._spread)
         except BaseException as error:
             request.result.set_exception(error)
         else:

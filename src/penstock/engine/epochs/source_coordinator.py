@@ -16,6 +16,9 @@ from penstock.engine.stages.epoch_header import PlannedRead
 from penstock.engine.stages.messages import Done, ReadProgress
 from penstock.plan.nodes import SourceNode
 
+_NEARLY_ALL = 0.8
+"""Budgets are estimates of bytes and shares of splits: an epoch that has used so much of one has used it up."""
+
 
 @dataclass(frozen=True)
 class EpochInput:
@@ -66,8 +69,9 @@ class SourceCoordinator:
         """Whether every source has ended in a committed epoch."""
         return not self._enumerators
 
-    def plan(self, now: int) -> EpochInput:
-        """What the next epoch reads; empty when there is nothing to do."""
+    def plan(self, now: int, budget: EpochBudget | None = None) -> EpochInput:
+        """What the next epoch reads, within a budget of its own; empty when there is nothing to do."""
+        self._budget = budget or self._budget
         reads: list[PlannedRead] = []
         ended: list[int] = []
         held = splits_to_hold(self._times)
@@ -87,6 +91,20 @@ class SourceCoordinator:
     def has_caught_up(self, lag: Mapping[str, int]) -> bool:
         """Whether what was planned last is all that there is; unknown where a source does not know its lag."""
         return len(lag) == len(self._enumerators) and not any(lag.values())
+
+    def is_behind(self, lag: Mapping[str, int], records: int) -> bool:
+        """Whether there was more to read than the epoch that has read so many records was allowed to."""
+        is_known = len(lag) >= len(self._enumerators)
+        return any(lag.values()) or (not is_known and records >= _NEARLY_ALL * self._budget.max_records)
+
+    def waits(self, lag: Mapping[str, int], records: int, seconds: float) -> dict[str, float]:
+        """How long each source waited in an epoch that did not read for so long; not at all, if nothing was left."""
+        is_behind = self.is_behind(lag, records)
+        return {
+            node.uid: seconds if (lag[node.uid] > 0 if node.uid in lag else is_behind) else 0.0
+            for node_id, node in self._nodes.items()
+            if node_id in self._enumerators
+        }
 
     def _poll_unless_held(self, node_id: int, enumerator: SplitEnumerator, held: set[str], now: int) -> list[SplitRead]:
         """Splits that are ahead of their group are not read, where the source can read others without them."""

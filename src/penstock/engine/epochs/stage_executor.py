@@ -60,6 +60,10 @@ class StageExecutor(Protocol):
         """
         ...
 
+    def hasten(self) -> None:
+        """Someone waits for the end of the epoch under way: one that lasts ends soon. Called from any thread."""
+        ...
+
     def reports_so_far(self) -> Sequence[TaskReport]:
         """Of the tasks of the epoch under way that have ended. Called from any thread."""
         ...

@@ -14,6 +14,7 @@ from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.plan_description import store_plan
 from penstock.engine.epochs.restore import restore_state
+from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.state.storage import CheckpointStorage, open_storage
 
@@ -47,8 +48,10 @@ class StartingState:
         log: ManifestLog,
         identity: JobIdentity,
         recovery: StateRecovery,
+        spread: Spread = in_this_process,
     ) -> None:
         self._job = job
+        self._spread = spread
         self._identity = identity
         self._storage = storage
         self._log = log
@@ -119,6 +122,7 @@ class StartingState:
             epoch,
             driver_head,
             allow_non_restored_state=self._recovery.allow_non_restored_state,
+            spread=self._spread,
         )
         return replace(
             manifest,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from penstock.common.configuration import Configuration
 from penstock.common.errors import ConfigurationError
+from penstock.engine.epochs.spreading import Part, Result, in_this_process
 from penstock.engine.local.executor import LocalStageExecutor
 from penstock.engine.local.python_files import LocalFiles
 from penstock.engine.python_dependencies import PythonDependencies
@@ -34,3 +36,7 @@ class LocalEngine:
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalStageExecutor:
         """An executor for one job."""
         return LocalStageExecutor(job, replace(setup, files=self._shipped or ShippedFiles()), self._files)
+
+    def spread(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """Calls a function with each of some parts, one after the other."""
+        return in_this_process(work, parts)

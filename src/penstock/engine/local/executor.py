@@ -49,6 +49,9 @@ class LocalStageExecutor:
                 return [failure]
         return []
 
+    def hasten(self) -> None:
+        """An epoch ends when its work is done."""
+
     def reports_so_far(self) -> list[TaskReport]:
         """Of the tasks of the epoch under way that have ended."""
         return list(self._reports)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from penstock.common import options
 from penstock.common.configuration import Configuration
+from penstock.engine.epochs.spreading import Part, Result
 from penstock.engine.python_dependencies import PythonDependencies
 from penstock.engine.spark.distribution import SPARK_PYTHON, ship_package
 from penstock.engine.spark.executor import SparkStageExecutor
@@ -67,9 +69,19 @@ class SparkEngine:
         master = None if submitted and not given else self._configuration.get(options.SPARK_MASTER)
         return open_session("penstock", master, settings, self._given)
 
+    def spread(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+        """Calls a function with each of some parts, in a task each."""
+        self.prepare()
+        assert self._session is not None
+        if not parts:
+            return []
+        return self._session.sparkContext.parallelize(parts, len(parts)).map(work).collect()
+
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> SparkStageExecutor:
         """An executor for one job."""
         assert self._session is not None, "an engine is prepared before it is used"
+        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped), self._timeout_seconds())
+
+    def _timeout_seconds(self) -> float | None:
         timeout = options.CHECKPOINT_TIMEOUT
-        seconds = self._configuration.get(timeout) / 1000 if self._configuration.contains_key(timeout.key) else None
-        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped), seconds)
+        return self._configuration.get(timeout) / 1000 if self._configuration.contains_key(timeout.key) else None

@@ -12,9 +12,11 @@ from pyspark.sql import SparkSession
 from penstock.common.errors import JobExecutionException
 from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults, results_from
+from penstock.engine.spark.closing import close_in_workers
 from penstock.engine.spark.job_deadline import job_deadline
 from penstock.engine.spark.revival import is_alive
 from penstock.engine.spark.spark_errors import short_message
+from penstock.engine.spark.sticky_stages import StickyStages
 from penstock.engine.spark.task_reports import Reports
 from penstock.engine.spark.worker import PublishFunction, SourceStageFunction, StageFunction
 from penstock.engine.stages.compiled import CompiledJob
@@ -26,7 +28,7 @@ from penstock.engine.stages.task_report import TaskReport
 
 
 class SparkStageExecutor:
-    """`range -> mapInArrow(stage 0) -> repartitionById -> mapInArrow(stage 1) -> ... -> collect`."""
+    """`range -> mapInArrow(stage 0) -> exchange -> mapInArrow(stage 1) -> ... -> collect`."""
 
     def __init__(
         self, session: SparkSession, job: CompiledJob, setup: TaskSetup, timeout_seconds: float | None = None
@@ -35,6 +37,7 @@ class SparkStageExecutor:
         self._job = job
         self._setup = setup
         self._reports = Reports(session.sparkContext)
+        self._sticky = StickyStages(session)
         self._timeout_seconds = timeout_seconds
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
@@ -60,25 +63,33 @@ class SparkStageExecutor:
             return [failure for failure in tasks.collect() if failure is not None]
 
     def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
+        self._sticky.begin_epoch(max(self._job.stage_parallelism[stage:]) for stage in self._job.stages[1:])
         frame = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(
             SourceStageFunction(self._setup, header, tasks, self._reports), ENVELOPE_DDL
         )
         for stage in self._job.stages[1:]:
             partitions = max(self._job.stage_parallelism[stage:])
-            frame = frame.repartitionById(partitions, "target").mapInArrow(
+            frame = self._sticky.exchange(frame, partitions).mapInArrow(
                 StageFunction(self._setup, header, stage, self._reports), ENVELOPE_DDL
             )
         return [
             Envelope(row.target, row.edge, row.sender, row.seq, row.kind, bytes(row.payload)) for row in frame.collect()
         ]
 
+    def hasten(self) -> None:
+        """An epoch ends when its work is done."""
+
     def reports_so_far(self) -> list[TaskReport]:
         """Of the tasks of the epoch under way that have ended."""
         return self._reports.so_far()
 
     def close(self, *, ended: bool) -> None:
-        """Workers end by themselves when they are idle; the session belongs to whoever made it."""
+        """Lets workers let go of the job where it has ended; the session belongs to whoever made it."""
+        if not is_alive(self._session):
+            return
+        self._sticky.close()
         if ended:
+            close_in_workers(self._session, self._job, self._setup)
             self._setup.environment.remove_local_state()
 
 

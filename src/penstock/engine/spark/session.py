@@ -28,11 +28,16 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # rows are buffers of many records each
     "spark.python.udf.pipelined.enabled": "true",  # a thread writes to the worker while another reads from it
-    "spark.locality.wait": "100ms",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
 _LOG_LEVEL = "spark.log.level"
-_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_CLUSTER = {"spark.locality.wait": "1s"}
+"""So long a task waits for a slot on the machine that has its state."""
+_LOOPBACK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.locality.wait": "100ms",
+}
 
 
 def open_session(app_name: str, master: str | None, settings: Mapping[str, str], given: object | None) -> SparkSession:
@@ -58,7 +63,8 @@ def create_session(app_name: str, master: str | None, settings: Mapping[str, str
     if master.startswith("local-cluster"):
         # Its executors are started by a script that a pip-installed Spark finds only this way.
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    for key, value in {**_DEFAULTS, **(_LOOPBACK if local else {}), **REQUIRED, **settings}.items():
+    place = _LOOPBACK if local else _CLUSTER
+    for key, value in {**_DEFAULTS, **place, **REQUIRED, **settings}.items():
         conf.set(key, value)
     context = start_context(conf)
     if _LOG_LEVEL not in settings:

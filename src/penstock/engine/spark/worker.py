@@ -24,6 +24,12 @@ _host = TaskHost(SparkFiles.getRootDirectory)
 _publish_host = PublishHost(SparkFiles.getRootDirectory)
 """Here too what is kept between epochs are connections: to a database, to a message log."""
 
+
+def close_job(job_id: str) -> None:
+    """The end of a job in this process."""
+    _host.close_job(job_id)
+
+
 _tuned = False
 
 
@@ -35,7 +41,8 @@ def _tune_process() -> None:
         _tuned = True
 
 
-def _partition() -> int:
+def partition() -> int:
+    """The number of the task that this process works on."""
     _tune_process()
     context = TaskContext.get()
     assert context is not None
@@ -70,7 +77,7 @@ class SourceStageFunction:
         """Called by Spark in the worker."""
         for _ in batches:
             pass
-        subtask = _partition()
+        subtask = partition()
         rows = _host.run_source(self._setup, self._header, subtask, self._tasks[subtask], self._reports.send)
         yield from _in_batches(rows)
 
@@ -87,7 +94,7 @@ class StageFunction:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark in the worker."""
         incoming = from_arrow(batches)
-        rows = _host.run_stage(self._setup, self._header, self._stage, _partition(), incoming, self._reports.send)
+        rows = _host.run_stage(self._setup, self._header, self._stage, partition(), incoming, self._reports.send)
         yield from _in_batches(rows)
 
 

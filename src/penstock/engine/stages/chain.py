@@ -11,14 +11,18 @@ from penstock.common.batch import Batch, concatenated
 from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError, UserFunctionError
 from penstock.connectors.sink import EpochId
+from penstock.engine.stages import payload
 from penstock.engine.stages.compiled import CompiledChain, CompiledEdge
 from penstock.engine.stages.edge_writer import EdgeWriter
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.job_resources import JobResources
 from penstock.engine.stages.keying import RecordFailure
 from penstock.engine.stages.lowering import operator_for
+from penstock.engine.stages.operator_times import OperatorTimes
 from penstock.functions.adapt import close_function, open_function
 from penstock.plan.nodes import Node
+from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
+from penstock.runtime.columnar_windows.pane_combiner import PaneCombiner
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.metrics import MetricGroup
 from penstock.runtime.operator import MIN_WATERMARK, Operator, OperatorContext
@@ -45,6 +49,7 @@ class _Port:
 class OperatorCounts:
     """Records that an operator took and gave in the epoch under way."""
 
+    uid: str
     records_in: int = 0
     records_out: int = 0
 
@@ -57,7 +62,7 @@ class _FanOut:
         self._node = node
         self._main = _Port()
         self._sides: dict[str, _Port] = {}
-        self.counts = OperatorCounts()
+        self.counts = OperatorCounts(node.uid)
 
     def port(self, side_output: str | None) -> _Port:
         return self._main if side_output is None else self._sides.setdefault(side_output, _Port())
@@ -87,7 +92,9 @@ class _FanOut:
         self.counts.records_out += count
         for operator, counts in port.operators:
             counts.records_in += count
+            self._chain.times.enter(counts.uid)
             operator.process(batch, 0)
+            self._chain.times.leave()
         for edge in port.edges:
             try:
                 self._chain.writers[edge].write(batch)
@@ -164,6 +171,7 @@ class ChainInstance:
         self.chain = chain
         self.writers: dict[int, EdgeWriter] = {}
         self.contexts: dict[int, OperatorContext] = {}
+        self.times = OperatorTimes()
         self.watermarks = dict.fromkeys((node.id for node in chain.nodes), MIN_WATERMARK)
         self._operators: dict[int, Operator] = {}
         self._outputs = {node.id: _FanOut(self, node) for node in chain.nodes}
@@ -216,6 +224,9 @@ class ChainInstance:
             operator.open(self.contexts[node_id])
         for edge in chain.outputs:
             self._open_exchange(edge)
+        self._combiners = {
+            edge.number: PaneCombiner(edge.combined) for edge in chain.outputs if edge.combined is not None
+        }
 
     def _open_exchange(self, edge: CompiledEdge) -> None:
         context = self.contexts[edge.source]
@@ -239,13 +250,28 @@ class ChainInstance:
     def set_writers(self, sender: int, emit: list[Envelope]) -> None:
         """Edge writers for one sender; rows are appended to `emit`."""
         self.writers = {
-            edge.number: EdgeWriter(edge, codec_for(edge.record_type), sender, emit.append)
+            edge.number: EdgeWriter(
+                edge, codec_for(edge.sent_type), sender, emit.append, self._combiners.get(edge.number)
+            )
             for edge in self.chain.outputs
         }
 
     def emit_from_source(self, batch: Batch) -> None:
         """Records that a reader delivers, into a chain whose head is a source."""
+        self.times.enter(self.chain.head.uid)
         self._outputs[self.chain.head.id].emit(batch)
+        self.times.leave()
+
+    def reading(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """What a reader delivers; the time that it takes is the source's."""
+        iterator = iter(batches)
+        while True:
+            self.times.enter(self.chain.head.uid)
+            batch = next(iterator, None)
+            self.times.leave()
+            if batch is None:
+                return
+            yield batch
 
     def emit_side_from_source(self, tag: str, batch: Batch) -> None:
         """Records for a side output of the source at the head of the chain."""
@@ -254,11 +280,25 @@ class ChainInstance:
     def process(self, batch: Batch, edge: CompiledEdge) -> None:
         """Records that arrive at the head."""
         self._outputs[self.chain.head.id].counts.records_in += len(batch)
+        self.times.enter(self.chain.head.uid)
         self._operators[self.chain.head.id].process(batch, edge.input_index)
+        self.times.leave()
+
+    def process_partials(self, content: bytes) -> int:
+        """Records that were aggregated before they arrive at the head; returns how many there were."""
+        operator = self._operators[self.chain.head.id]
+        assert isinstance(operator, ColumnarWindowOperator)
+        self.times.enter(self.chain.head.uid)
+        records = operator.process_partials(payload.decode(operator.partials_codec, content))
+        self.times.leave()
+        self._outputs[self.chain.head.id].counts.records_in += records
+        return records
 
     def end_key(self) -> None:
         """The head's current key has no more records."""
+        self.times.enter(self.chain.head.uid)
         self._operators[self.chain.head.id].end_key()
+        self.times.leave()
         assert self._key_store is not None
         self._key_store.discard_changes()
 
@@ -269,7 +309,9 @@ class ChainInstance:
     def advance_watermark(self, watermark: int) -> None:
         """Event time rises at the head: its timers fire, then its consumers hear of it, through the whole chain."""
         head = self.chain.head.id
+        self.times.enter(self.chain.head.uid)
         passed = self._operators[head].advance_watermark(watermark)
+        self.times.leave()
         if passed > self.watermarks[head]:
             self.tell_watermark(head, passed)
 
@@ -294,7 +336,9 @@ class ChainInstance:
         self.watermarks[node_id] = watermark
         self._outputs[node_id].flush()
         for child in self._children[node_id]:
+            self.times.enter(self._outputs[child].counts.uid)
             passed = self._operators[child].advance_watermark(watermark)
+            self.times.leave()
             if passed > self.watermarks[child]:
                 self.tell_watermark(child, passed)
         for edge in self._edges[node_id]:
@@ -322,8 +366,20 @@ class ChainInstance:
 
     def advance_processing_time(self, now: int) -> None:
         """Fires what is due."""
-        for operator in self._operators.values():
+        for node_id, operator in self._operators.items():
+            self.times.enter(self._outputs[node_id].counts.uid)
             operator.advance_processing_time(now)
+            self.times.leave()
+
+    def set_processing_time(self, now: int) -> None:
+        """Pipelined mode: processing time moves on within the epoch; nothing fires."""
+        for context in self.contexts.values():
+            context.processing_time = now
+
+    def time_passes(self) -> None:
+        """Pipelined mode: operators do what waits for no record."""
+        for operator in self._operators.values():
+            operator.time_passes()
 
     def finish(self) -> None:
         """The end of all inputs, told to the operators and then to the edges."""
@@ -334,8 +390,10 @@ class ChainInstance:
     def finish_operators(self) -> None:
         """The end of all inputs."""
         for node_id, operator in self._operators.items():
+            self.times.enter(self._outputs[node_id].counts.uid)
             operator.finish()
             self._outputs[node_id].flush()
+            self.times.leave()
 
     def snapshot_functions(self) -> None:
         """Functions that save state of their own do so."""
@@ -353,8 +411,10 @@ class ChainInstance:
 
     def end_epoch(self) -> None:
         """Operators write their state, edges pack what is pending."""
-        for operator in self._operators.values():
+        for node_id, operator in self._operators.items():
+            self.times.enter(self._outputs[node_id].counts.uid)
             operator.end_epoch()
+            self.times.leave()
         self.flush_writers()
 
     def clean_up_before_snapshot(self) -> None:

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.common.errors import PlanError
-from penstock.common.typeinfo import TypeInformation
+from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.connectors.declared_rows import row_of_fields
+from penstock.engine.stages.edge_condition import EdgeCondition
 from penstock.engine.stages.job_resources import JobResources
 from penstock.plan.nodes import Exchange, ExchangeKind, Node, SourceNode
 from penstock.plan.plan import Plan
+from penstock.plan.window_node import WindowNode
+from penstock.windows.definition import WindowDefinition
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,21 @@ class CompiledEdge:
     target_max_parallelism: int
     is_sorted: bool = False
     """Batch execution of a keyed consumer: its records come sorted by key."""
+    columns: tuple[int, ...] | None = None
+    """The places of the columns that are sent, among those of the sender's records; None: all."""
+    condition: EdgeCondition | None = None
+    """What records must fulfil to be sent; None: all are."""
+    combined: WindowDefinition | None = None
+    """The windows whose aggregates records are made to before they are sent, as far as that goes."""
+
+    @cached_property
+    def sent_type(self) -> TypeInformation | None:
+        """The type of what is sent: the records, or rows of those of their fields that somebody reads."""
+        if self.columns is None:
+            return self.record_type
+        assert isinstance(self.record_type, CompositeTypeInfo)
+        names = self.record_type.get_field_names()
+        return row_of_fields(self.record_type, [names[place] for place in self.columns])
 
     @property
     def is_broadcast(self) -> bool:
@@ -121,6 +140,13 @@ def compile_plan(plan: Plan) -> CompiledJob:
             links.append(ChainLink(edge.source, edge.target, edge.side_output))
             continue
         record_type = source.output_type if edge.side_output is None else source.side_outputs[edge.side_output]
+        columns = condition = None
+        if edge.condition is not None:
+            assert record_type is not None
+            condition = EdgeCondition(edge.condition, record_type)
+        if edge.fields is not None:
+            assert isinstance(record_type, CompositeTypeInfo)
+            columns = tuple(record_type.get_field_index(name) for name in edge.fields)
         edges.append(
             CompiledEdge(
                 number=len(edges),
@@ -137,6 +163,9 @@ def compile_plan(plan: Plan) -> CompiledJob:
                 target_parallelism=target.parallelism,
                 target_max_parallelism=target.max_parallelism,
                 is_sorted=plan.is_sorted(edge),
+                columns=columns,
+                condition=condition,
+                combined=target.window if edge.is_combined and isinstance(target, WindowNode) else None,
             )
         )
     chains = [

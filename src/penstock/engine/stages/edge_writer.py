@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import PlanError
-from penstock.engine.stages import payload
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope, Kind
 from penstock.engine.stages.keying import RecordFailure, keys_of
+from penstock.engine.stages.pending_buffer import Part, PendingBuffer
 from penstock.plan.nodes import ExchangeKind
+from penstock.runtime.columnar_windows.pane_combiner import FEWEST_RECORDS, PaneCombiner
 from penstock.state.key_groups import subtasks_of_keys
 
 _WORTH_A_BUFFER = 8_192
@@ -31,45 +33,55 @@ class EdgeWriter:
     target, behind the records that came before them.
     """
 
-    def __init__(self, edge: CompiledEdge, codec: RecordCodec, sender: int, emit: Callable[[Envelope], None]) -> None:
+    def __init__(
+        self,
+        edge: CompiledEdge,
+        codec: RecordCodec,
+        sender: int,
+        emit: Callable[[Envelope], None],
+        combiner: PaneCombiner | None = None,
+    ) -> None:
         self._edge = edge
         self._codec = codec
         self._sender = sender
         self._emit = emit
         self._sequence = 0
-        self._pending: dict[int, _PendingBuffer] = {}
+        self._pending: dict[int, PendingBuffer] = {}
+        self._combiner = combiner
+        self._combines = combiner is not None
         self.records_sent = 0
         self._choose = _CHOICES[edge.exchange.kind](edge, sender)
 
     def write(self, batch: Batch) -> None:
         """Sends records to the subtasks that the exchange chooses."""
+        if self._edge.condition is not None and len(batch):
+            batch = self._edge.condition.kept(batch)
         count = len(batch)
         if count == 0:
             return
         typed = self._codec.schema is not None
-        columns = batch.columns if typed else None
+        columns: Sequence[pa.Array] | None = batch.columns if typed else None
         values = None if typed else batch.values
         stamps = batch.timestamp_column
         keys = keys_of(batch, self._edge.exchange) if self._edge.exchange.kind is ExchangeKind.HASH else None
+        part = Part(count, columns, values, stamps, keys)
+        self.records_sent += count
+        if self._combines:
+            part = self._combined(part)
+        if part.columns is not None and self._edge.columns is not None and not part.is_partials:
+            part = replace(part, columns=[part.columns[place] for place in self._edge.columns])
         if self._edge.exchange.kind is ExchangeKind.BROADCAST:
+            self.records_sent += count * (self._edge.target_parallelism - 1)
             for target in range(self._edge.target_parallelism):
-                self._append(target, count, columns, values, stamps, None)
+                self._append(target, part)
             return
-        targets = self._choose(batch, keys)
+        targets = self._choose(batch, part.keys)
         if isinstance(targets, int):
-            self._append(targets, count, columns, values, stamps, keys)
+            self._append(targets, part)
             return
         for target in np.flatnonzero(np.bincount(targets)).tolist():
             selected = np.flatnonzero(targets == target)
-            part_keys = None if keys is None else _select_keys(keys, selected)
-            if len(selected) == count:
-                self._append(target, count, columns, values, stamps, part_keys)
-                continue
-            indices = pa.array(selected)
-            taken = None if columns is None else [column.take(indices) for column in columns]
-            picked = None if values is None else [values[i] for i in selected.tolist()]
-            times = None if stamps is None else stamps.take(indices)
-            self._append(target, len(selected), taken, picked, times, part_keys)
+            self._append(target, part if len(selected) == part.count else part.at(selected))
 
     def watermark(self, watermark: int) -> None:
         """Announces the sender's watermark on every channel."""
@@ -93,102 +105,51 @@ class EdgeWriter:
         for target in range(self._edge.target_parallelism):
             self._send(target, kind, content)
 
-    def _append(
-        self,
-        target: int,
-        count: int,
-        columns: Sequence[pa.Array] | None,
-        values: list[Any] | None,
-        timestamps: pa.Array | None,
-        keys: DictionaryKeys | None,
-    ) -> None:
-        self.records_sent += count
+    def _combined(self, part: Part) -> Part:
+        """Partial aggregates of the records, if these are much fewer; the records as they are otherwise."""
+        assert self._combiner is not None
+        assert part.columns is not None
+        assert part.keys is not None
+        if part.count < FEWEST_RECORDS:
+            return part
+        made = self._combiner.of_records(part.columns, part.count, part.timestamps, part.keys)
+        if made is None:
+            # What else this sender has in this epoch is likely to be of the same kind.
+            self._combines = False
+            return part
+        return Part(len(made.keys.codes), made.columns, None, None, made.keys, is_partials=True)
+
+    def _append(self, target: int, part: Part) -> None:
         pending = self._pending.get(target)
-        # Merging costs a copy: parts that are worth a buffer of their own get one.
-        if pending is not None and (
-            count >= _WORTH_A_BUFFER
-            or pending.count >= _WORTH_A_BUFFER
-            or bool(pending.timestamps) != (timestamps is not None)
-        ):
+        if pending is not None and not self._has_place(pending, part):
             self._pack(target)
             pending = None
         if pending is None:
-            pending = self._pending[target] = _PendingBuffer()
-        pending.append(count, columns, values, timestamps, keys)
+            pending = self._pending[target] = PendingBuffer()
+        pending.append(part)
+
+    def _has_place(self, pending: PendingBuffer, part: Part) -> bool:
+        if not pending.takes(part):
+            return False
+        if part.is_partials and pending.count + part.count >= _WORTH_A_BUFFER:
+            assert self._combiner is not None
+            pending.combine(self._combiner)
+            return pending.count < _WORTH_A_BUFFER
+        # Merging costs a copy: parts that are worth a buffer of their own get one.
+        return part.count < _WORTH_A_BUFFER and pending.count < _WORTH_A_BUFFER
 
     def _pack(self, target: int) -> None:
         pending = self._pending.pop(target)
-        self._send(target, Kind.DATA, pending.encode(self._codec))
+        if not pending.is_partials:
+            self._send(target, Kind.DATA, pending.encode(self._codec))
+            return
+        assert self._combiner is not None
+        pending.combine(self._combiner)
+        self._send(target, Kind.PARTIALS, pending.encode(self._combiner.codec))
 
     def _send(self, target: int, kind: Kind, content: bytes) -> None:
         self._emit(Envelope(target, self._edge.number, self._sender, self._sequence, int(kind), content))
         self._sequence += 1
-
-
-class _PendingBuffer:
-    """Records for one target that do not fill a buffer yet."""
-
-    __slots__ = ("columns", "count", "keys", "timestamps", "values")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.columns: list[Sequence[pa.Array]] = []
-        self.values: list[Any] = []
-        self.timestamps: list[pa.Array] = []
-        self.keys: list[DictionaryKeys] = []
-
-    def append(
-        self,
-        count: int,
-        columns: Sequence[pa.Array] | None,
-        values: list[Any] | None,
-        timestamps: pa.Array | None,
-        keys: DictionaryKeys | None,
-    ) -> None:
-        self.count += count
-        if columns is not None:
-            self.columns.append(columns)
-        else:
-            assert values is not None
-            self.values += values
-        if timestamps is not None:
-            self.timestamps.append(timestamps)
-        if keys is not None:
-            self.keys.append(keys)
-
-    def encode(self, codec: RecordCodec) -> bytes:
-        columns: Sequence[pa.Array] | None = None
-        if self.columns:
-            columns = (
-                self.columns[0]
-                if len(self.columns) == 1
-                else [pa.concat_arrays(parts) for parts in zip(*self.columns, strict=True)]
-            )
-        stamps = pa.concat_arrays(self.timestamps) if self.timestamps else None
-        keys = _merge_keys(self.keys) if self.keys else None
-        return payload.encode(codec, self.count, columns, self.values, stamps, keys)
-
-
-def _select_keys(keys: DictionaryKeys, selected: Any) -> DictionaryKeys:
-    """The keys of some records, with a dictionary of only those."""
-    codes = keys.codes[selected]
-    is_used = np.zeros(len(keys.distinct), np.bool_)
-    is_used[codes] = True
-    used = np.flatnonzero(is_used)
-    places = np.empty(len(keys.distinct), np.int32)
-    places[used] = np.arange(len(used), dtype=np.int32)
-    return DictionaryKeys(places[codes], [keys.distinct[i] for i in used.tolist()])
-
-
-def _merge_keys(parts: list[DictionaryKeys]) -> DictionaryKeys:
-    if len(parts) == 1:
-        return parts[0]
-    positions: dict[bytes, int] = {}
-    codes = [
-        np.array([positions.setdefault(key, len(positions)) for key in part.distinct], np.int32)[part.codes]
-        for part in parts
-    ]
-    return DictionaryKeys(np.concatenate(codes), list(positions))
 
 
 Choose = Callable[[Batch, DictionaryKeys | None], "Targets | int"]

@@ -42,6 +42,10 @@ class Kind(IntEnum):
     WATERMARK = 1
     IDLE = 2
     END = 3
+    TICK = 5
+    """Pipelined mode: time has passed; carries nothing."""
+    PARTIALS = 4
+    """Records that were aggregated before they were sent, for windows."""
     MESSAGE = 16
     """For the driver; later stages pass it on untouched."""
     FAILURE = 17

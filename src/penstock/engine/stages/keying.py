@@ -21,6 +21,7 @@ from penstock.common.typeinfo import TypeInformation, Types
 from penstock.expressions.evaluator import ExpressionKey, RecordEvaluationError
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_column, encode_key
+from penstock.tracing import TracedKey
 
 _SAME_IN_COLUMNS = (
     Types.STRING(),
@@ -49,6 +50,10 @@ def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
     """The encoded key of every record, each distinct key encoded once."""
     if isinstance(exchange.key_selector, ExpressionKey):
         return _computed_keys(batch, exchange.key_selector)
+    if isinstance(exchange.key_selector, TracedKey):
+        columns = exchange.key_selector.columns(batch)
+        if columns is not None:
+            return _keys_of_columns(batch, columns, exchange.key_selector.type)
     schema = batch.codec.schema
     if batch.is_columnar and schema is not None and len(exchange.key_fields) == 1:
         field = exchange.key_fields[0]
@@ -85,9 +90,13 @@ def _computed_keys(batch: Batch, key: ExpressionKey) -> DictionaryKeys:
         columns = key.columns(batch)
     except RecordEvaluationError as failure:
         raise RecordFailure(batch.values[failure.index]) from failure.cause
-    if key.type in _SAME_IN_COLUMNS:
+    return _keys_of_columns(batch, columns, key.type)
+
+
+def _keys_of_columns(batch: Batch, columns: list[pa.Array], key_type: TypeInformation | None) -> DictionaryKeys:
+    if key_type in _SAME_IN_COLUMNS:
         return _keys_of_column(columns[0])
-    return _encoded(batch, codec_for(key.type).to_values(columns))
+    return _encoded(batch, codec_for(key_type).to_values(columns))
 
 
 def _keys_of_column(column: pa.Array) -> DictionaryKeys:

@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 from penstock.common.batch import RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.common.errors import UnsupportedError
+from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.evaluator import Evaluator
+from penstock.expressions.exploding import ExplodingEvaluator
+from penstock.functions.batches import BatchFormat
 from penstock.plan.async_node import AsyncNode
+from penstock.plan.batch_nodes import BatchesNode, KeyedBatchesNode, MapBatchesNode
 from penstock.plan.cep_node import CepNode, ChangingPatternsNode
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, LookupJoinNode, TemporalJoinNode
@@ -25,15 +29,22 @@ from penstock.plan.nodes import (
     StatelessNode,
     TimestampsAndWatermarksNode,
 )
+from penstock.plan.traced_node import TracedNode
 from penstock.plan.window_node import WindowNode
 from penstock.runtime.async_operator import AsyncOperator
+from penstock.runtime.batch_function_operator import MapBatchesOperator
 from penstock.runtime.broadcast_process import BroadcastProcessOperator, KeyedBroadcastProcessOperator
 from penstock.runtime.cep.cep_operator import CepOperator
 from penstock.runtime.cep.changing_patterns_operator import ChangingPatternsOperator
 from penstock.runtime.co_group_operators import co_group_operator
 from penstock.runtime.co_process import CoProcessOperator, KeyedCoProcessOperator
-from penstock.runtime.expression_operator import ExpressionFilterOperator, ExpressionMapOperator
+from penstock.runtime.expression_operator import (
+    ExpressionFilterOperator,
+    ExpressionFlatMapOperator,
+    ExpressionMapOperator,
+)
 from penstock.runtime.interval_join import IntervalJoinOperator
+from penstock.runtime.keyed_batches import KeyedBatchOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator
 from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
@@ -42,6 +53,7 @@ from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from penstock.runtime.temporal_join import TemporalJoinOperator
 from penstock.runtime.timestamps_and_watermarks_operator import TimestampsAndWatermarksOperator
+from penstock.runtime.traced_operator import TracedFilterOperator, TracedMapOperator
 from penstock.runtime.window_operators import window_operator
 
 N = TypeVar("N", bound=Node)
@@ -90,12 +102,38 @@ def _stateless(node: StatelessNode) -> Operator:
     return _STATELESS[node.function_kind](node.function, *_codecs(node))
 
 
+@lowers(TracedNode)
+def _traced(node: TracedNode) -> Operator:
+    operator = TracedFilterOperator if node.function_kind is RecordFunctionKind.FILTER else TracedMapOperator
+    return operator(node.function, codec_for(node.output_type), node.input_type, node.output_type)
+
+
 @lowers(ExpressionNode)
 def _expression(node: ExpressionNode) -> Operator:
     if node.function_kind is RecordFunctionKind.FILTER:
         return ExpressionFilterOperator(Evaluator(node.expression, node.input_type))
+    if node.function_kind is RecordFunctionKind.FLAT_MAP:
+        exploding = ExplodingEvaluator(node.expression, node.input_type, node.output_type)
+        return ExpressionFlatMapOperator(exploding, codec_for(node.output_type))
     evaluator = Evaluator(node.expression, node.input_type, node.output_type)
     return ExpressionMapOperator(evaluator, codec_for(node.output_type))
+
+
+@lowers(MapBatchesNode)
+def _map_batches(node: MapBatchesNode) -> Operator:
+    return MapBatchesOperator(*_of_batches(node))
+
+
+@lowers(KeyedBatchesNode)
+def _keyed_batches(node: KeyedBatchesNode) -> Operator:
+    return KeyedBatchOperator(*_of_batches(node), node.key_type)
+
+
+def _of_batches(
+    node: BatchesNode,
+) -> tuple[Any, BatchFormat, TypeInformation, TypeInformation, str | None]:
+    assert node.output_type is not None
+    return node.function, node.batch_format, node.input_type, node.output_type, node.timestamp_column
 
 
 @lowers(KeyedProcessNode)

@@ -51,6 +51,11 @@ def collect_watermarks(chains: Iterable[ChainInstance]) -> dict[str, int]:
     return {node.uid: chain.watermarks[node.id] for chain in chains for node in chain.chain.nodes}
 
 
+def taken_times(chains: Iterable[ChainInstance]) -> dict[str, float]:
+    """How many ms each operator of some chains has worked since this was last asked, by uid."""
+    return {uid: ms for chain in chains for uid, ms in chain.times.take().items()}
+
+
 def collect_counts(chains: Iterable[ChainInstance]) -> dict[str, dict[str, int]]:
     """Records in and out of every operator of some chains."""
     return {

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from penstock.common.errors import UserFunctionError
+from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.source import SplitReader
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done, ReadProgress
-from penstock.engine.stages.outcome import abort_rows, collect_counts, message_row
+from penstock.engine.stages.outcome import abort_rows, collect_counts, message_row, taken_times
 from penstock.engine.stages.task_environment import TaskEnvironment
 from penstock.plan.nodes import SourceNode
 from penstock.runtime.failures import user_function_error
@@ -79,14 +80,14 @@ class SourceSubtask:
         try:
             if planned.read is not None:
                 reader = self._reader(planned.source)
-                for batch in reader.read(planned.read, header.budget):
+                for batch in chain.reading(reader.read(planned.read, header.budget)):
                     records += len(batch)
                     if times is None:
                         _tell_watermark(reader, chain)
                     take(batch)
-                    _take_broken(reader, chain)
+                    take_broken(reader.broken_records, chain)
                     yield
-                _take_broken(reader, chain)
+                take_broken(reader.broken_records, chain)
                 if times is None:
                     _tell_watermark(reader, chain, although_known=True)
                     self._told[place] = chain.watermarks[planned.source]
@@ -188,6 +189,10 @@ class SourceSubtask:
             self._readers[source] = node.source.create_reader()
         return self._readers[source]
 
+    def operator_times(self) -> dict[str, float]:
+        """How many ms each operator has worked since the last call, by uid."""
+        return taken_times(self._chains.values())
+
     def release(self) -> None:
         """Forgets everything without a word to user code: after a failure nothing kept in memory is trusted."""
         self.is_released = True
@@ -198,17 +203,21 @@ class SourceSubtask:
         self._told.clear()
 
 
-def _take_broken(reader: SplitReader, chain: ChainInstance) -> None:
-    """Counts records that the reader could not read, and sends them to their side output where they have one."""
-    if reader.broken_records is None:
-        return
-    count, records = reader.broken_records.take()
+def take_broken(broken: BrokenRecords | None, chain: ChainInstance) -> bool:
+    """Counts records that the reader could not read, and sends them to their side output where they have one.
+
+    Returns whether there were any.
+    """
+    if broken is None:
+        return False
+    count, records = broken.take()
     if count:
         chain.contexts[chain.chain.head.id].metrics.counter(BROKEN_RECORDS_METRIC).inc(count)
     if records is not None:
-        tag = reader.broken_records.tag
+        tag = broken.tag
         assert tag is not None
         chain.emit_side_from_source(tag.tag_id, records)
+    return count > 0
 
 
 def _tell_watermark(reader: SplitReader, chain: ChainInstance, *, although_known: bool = False) -> None:

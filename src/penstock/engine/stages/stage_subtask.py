@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain as chain_iterables
 
-from penstock.common.codecs import codec_for
 from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
-from penstock.engine.stages import payload
+from penstock.engine.stages.arrival import arrived
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.chain_inputs import ChainInputs
 from penstock.engine.stages.compiled import CompiledEdge, CompiledJob
@@ -18,7 +17,14 @@ from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.gather import Gather
 from penstock.engine.stages.messages import Done
-from penstock.engine.stages.outcome import abort_markers, abort_rows, collect_counts, collect_watermarks, message_row
+from penstock.engine.stages.outcome import (
+    abort_markers,
+    abort_rows,
+    collect_counts,
+    collect_watermarks,
+    message_row,
+    taken_times,
+)
 from penstock.engine.stages.sorted_input import SortedInput
 from penstock.engine.stages.subtask_state import SubtaskState
 from penstock.engine.stages.task_environment import TaskEnvironment
@@ -115,6 +121,10 @@ class StageSubtask:
         """What was read of the state from the checkpoint for the epoch under way, because it was not here."""
         return 0 if self._state is None else self._state.fetched_bytes
 
+    def operator_times(self) -> dict[str, float]:
+        """How many ms each operator has worked since the last call, by uid."""
+        return taken_times(self._chains)
+
     def close(self) -> None:
         """The end of the job."""
         for chain in self._chains:
@@ -163,9 +173,12 @@ class StageSubtask:
         for row in ordered:
             chain, inputs, edge = self._by_edge[row.edge]
             if row.kind == Kind.DATA:
-                batch = payload.decode(codec_for(edge.record_type), row.payload)
+                batch = arrived(edge, row.payload)
                 received[edge.number] = received.get(edge.number, 0) + len(batch)
                 chain.process(batch, edge)
+            elif row.kind == Kind.PARTIALS:
+                records = chain.process_partials(row.payload)
+                received[edge.number] = received.get(edge.number, 0) + records
             else:
                 self._control(chain, inputs, row, header)
             yield
@@ -234,7 +247,9 @@ class StageSubtask:
     def _open(self, header: EpochHeader) -> SubtaskState:
         """State as of the parent manifest; what is kept in memory is used only if it is the same state."""
         if self._state is None:
-            self._state = SubtaskState(self._open_store(header), self._environment.storage, self._stage, self._subtask)
+            store = self._open_store(header)
+            snapshots = self._environment.open_snapshots(header.epoch.incarnation, self._stage, self._subtask)
+            self._state = SubtaskState(store, snapshots, self._environment.storage, self._stage, self._subtask)
         continues = self._state.bring_to_parent(header)
         if not self._chains:
             self._build_chains(header, self._state)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from penstock.common.fail_points import reach
 from penstock.engine.stages.epoch_header import EpochHeader
+from penstock.state.background_snapshots import Snapshots
 from penstock.state.index import read_head
 from penstock.state.state_file_format import read_header
-from penstock.state.state_files import bring_to, snapshot_follows, snapshot_if_due, write_delta
-from penstock.state.state_sizes import Sizes, sizes_after
+from penstock.state.state_files import Snapshot, bring_to, snapshot_follows, write_delta
+from penstock.state.state_sizes import Sizes, added_sizes, sizes_after
 from penstock.state.storage import CheckpointStorage
 from penstock.state.store import Entry, StateStore, StoreChangedError
 
@@ -17,8 +18,11 @@ from penstock.state.store import Entry, StateStore, StoreChangedError
 class SubtaskState:
     """Nothing local changes before the manifest that says so exists: changes of epoch n are applied in n + 1."""
 
-    def __init__(self, store: StateStore, storage: CheckpointStorage, stage: int, subtask: int) -> None:
+    def __init__(
+        self, store: StateStore, snapshots: Snapshots, storage: CheckpointStorage, stage: int, subtask: int
+    ) -> None:
         self.store = store
+        self._snapshots = snapshots
         self._storage = storage
         self._stage = stage
         self._subtask = subtask
@@ -51,7 +55,7 @@ class SubtaskState:
         if not (continues and self._apply_own_changes(head)):
             self.fetched_bytes = bring_to(self.store, head, self._storage)
         if head is not None:
-            head = snapshot_if_due(self._storage, self.store, head, self._prefix(header))
+            self._snapshots.begin(self.store, self._storage, head, self._prefix(header))
         self._parent = head
         return continues
 
@@ -63,15 +67,16 @@ class SubtaskState:
         parent = None if self._parent is None else read_header(self._storage, self._parent)
         changes = self.store.changes()
         self.staged_bytes = changes.size
-        if snapshot_follows(parent, self.staged_bytes):
+        if snapshot_follows(parent, self.staged_bytes) and not self._snapshots.is_pending:
             clean_up()
             changes = self.store.changes()
         self._staged = self._parent
         self.sizes = {} if parent is None else parent.sizes
         if changes:
-            self.sizes = sizes_after(self.sizes, changes, self.store)
+            base = self._snapshots.take(self._storage, self._parent, header.epoch.number)
+            self.sizes = self._corrected(sizes_after(self.sizes, changes, self.store), base)
             self._staged = write_delta(
-                self._storage, self._prefix(header), changes, self._parent, header.epoch, self.sizes
+                self._storage, self._prefix(header), changes, self._parent, header.epoch, self.sizes, base
             )
             reach("task.state.staged")
         self._has_run = True
@@ -91,6 +96,13 @@ class SubtaskState:
 
     def _prefix(self, header: EpochHeader) -> str:
         return header.staging(self._stage, self._subtask, "state")
+
+    def _corrected(self, sizes: Sizes, base: Snapshot | None) -> Sizes:
+        """Snapshots count what deltas estimate."""
+        if base is None:
+            return sizes
+        counted, estimated = (read_header(self._storage, path).sizes for path in (base.path, base.of))
+        return added_sizes(added_sizes(sizes, counted), estimated, sign=-1)
 
     def _apply_own_changes(self, head: str | None) -> bool:
         """The changes of the last epoch are still in memory: their file need not be read again."""

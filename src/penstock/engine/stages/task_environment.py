@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.common.errors import ConfigurationError
+from penstock.state.background_snapshots import BackgroundSnapshots, InlineSnapshots, Snapshots
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.memory import MemoryStore
 from penstock.state.storage import CheckpointStorage
@@ -34,13 +36,22 @@ class TaskEnvironment:
         if self.backend == "memory":
             return MemoryStore()
         if self.backend == "lmdb":
-            return LmdbStore(str(self._local_state / f"{incarnation}-{stage}-{subtask}"))
+            return LmdbStore(self._directory(incarnation, stage, subtask))
         raise ConfigurationError(f"state.backend is {self.backend!r}; expected 'lmdb' or 'memory'")
+
+    def open_snapshots(self, incarnation: int, stage: int, subtask: int) -> Snapshots:
+        """How snapshots of a subtask's state are made."""
+        if self.backend == "memory":
+            return InlineSnapshots()
+        return BackgroundSnapshots(self._directory(incarnation, stage, subtask))
 
     def remove_local_state(self) -> None:
         """Removes this machine's copies of the job's state; what is durable stays."""
         shutil.rmtree(self._local_state, ignore_errors=True)
 
+    def _directory(self, incarnation: int, stage: int, subtask: int) -> Path:
+        return self._local_state / f"{incarnation}-{stage}-{subtask}"
+
     @property
     def _local_state(self) -> Path:
-        return Path(self.local_directory) / self.job_id
+        return Path(os.path.expandvars(self.local_directory)) / self.job_id

@@ -34,6 +34,9 @@ class TaskSetup:
 class TaskHost:
     """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust."""
 
+    source_subtask: type[SourceSubtask] = SourceSubtask
+    stage_subtask: type[StageSubtask] = StageSubtask
+
     def __init__(self, files_root: Callable[[], str]) -> None:
         self._programs = ProgramCopies(files_root)
         self._subtasks: dict[tuple[str, int, int, int], StageSubtask] = {}
@@ -53,8 +56,9 @@ class TaskHost:
                 job = self._programs.own_copy(setup.program, setup.files, setup.environment)
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=0, subtask=subtask, header=header)
-            source = self._sources[key] = SourceSubtask(job, setup.environment, subtask, header.run)
-        return reported(source.run(header, reads), 0, subtask, source.metrics, report)
+            source = self._sources[key] = self.source_subtask(job, setup.environment, subtask, header.run)
+        rows = source.run(header, reads)
+        return reported(rows, 0, subtask, source.metrics, report, operator_times=source.operator_times)
 
     def run_stage(
         self,
@@ -74,20 +78,25 @@ class TaskHost:
                 job = self._programs.own_copy(setup.program, setup.files, setup.environment)
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=stage, subtask=subtask, header=header)
-            renewed = StageSubtask(job, setup.environment, stage, subtask, header.run)
+            renewed = self.stage_subtask(job, setup.environment, stage, subtask, header.run)
             if hosted is not None:
                 hosted.release()
                 renewed.metrics = hosted.metrics
             hosted = self._subtasks[key] = renewed
         rows = hosted.run(header, incoming)
-        return reported(rows, stage, subtask, hosted.metrics, report, hosted.fetched_bytes)
+        return reported(rows, stage, subtask, hosted.metrics, report, hosted.fetched_bytes, hosted.operator_times)
 
     def close(self) -> None:
         """The end of the process or of the job."""
-        for subtask in (*self._subtasks.values(), *self._sources.values()):
-            subtask.close()
-        self._subtasks.clear()
-        self._sources.clear()
+        for job_id in {key[0] for key in (*self._subtasks, *self._sources)}:
+            self.close_job(job_id)
+
+    def close_job(self, job_id: str) -> None:
+        """The end of a job: its functions are closed."""
+        subtasks = [self._subtasks.pop(key) for key in [*self._subtasks] if key[0] == job_id]
+        sources = [self._sources.pop(key) for key in [*self._sources] if key[0] == job_id]
+        for each in (*subtasks, *sources):
+            each.close()
 
     def _enter_run(self, header: EpochHeader) -> None:
         now = time.monotonic()

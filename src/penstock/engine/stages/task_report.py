@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.engine.stages.envelope import Envelope, Kind
@@ -29,6 +29,8 @@ class TaskReport:
     """How often the engine had tried the task before."""
     state_bytes_fetched: int = 0
     """What was read of the subtask's state from the checkpoint: more than 0 where the subtask has moved."""
+    operator_ms: Mapping[str, float] = field(default_factory=dict[str, float])
+    """How long each operator has worked, by uid."""
 
 
 Report = Callable[[TaskReport], None]
@@ -41,6 +43,7 @@ def reported(
     metrics: MetricGroup,
     report: Report,
     fetched_bytes: Callable[[], int] = lambda: 0,
+    operator_times: Callable[[], Mapping[str, float]] = dict[str, float],
 ) -> Iterator[Envelope]:
     """The rows of a task, and a report when they end."""
     busy = 0.0
@@ -58,4 +61,4 @@ def reported(
         yield row
     busy_ms = round(busy * 1000, 1)
     fetched = fetched_bytes()
-    report(TaskReport(stage, subtask, busy_ms, size, metrics.snapshot(), done, state_bytes_fetched=fetched))
+    report(TaskReport(stage, subtask, busy_ms, size, metrics.snapshot(), done, 0, fetched, operator_times()))

@@ -15,6 +15,7 @@ from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.functions.function import RuntimeContext
 from penstock.runtime.columnar_windows.key_columns import KeyColumns
 from penstock.runtime.columnar_windows.key_numbers import Numbers
+from penstock.runtime.columnar_windows.pane_combiner import PartialsCodec
 from penstock.runtime.columnar_windows.panes import Panes
 from penstock.runtime.columnar_windows.partial_aggregates import Columns, PartialAggregates
 from penstock.runtime.failures import user_function_error
@@ -98,10 +99,34 @@ class ColumnarWindowOperator(Operator):
         except RecordEvaluationError as failure:
             place = failure.index if late is None else int(np.flatnonzero(~late)[failure.index])
             raise self._failure(failure.cause, batch, place) from failure.cause
-        self._pending.append((panes, self._panes.keys.of(keys.distinct)[codes], made))
+        self._take(panes, self._panes.keys.of(keys.distinct)[codes], made)
+
+    def _take(self, panes: Numbers, ids: Numbers, columns: Columns) -> None:
+        self._pending.append((panes, ids, columns))
         self._pending_records += len(panes)
         if self._pending_records >= _WORTH_COMBINING:
             self._combine_pending()
+
+    @property
+    def partials_codec(self) -> PartialsCodec:
+        """The columns of what `process_partials` takes."""
+        return PartialsCodec(self._aggregates, has_records=self._aggregates.records_place == self._aggregates.number)
+
+    def process_partials(self, batch: Batch) -> int:
+        """Adds what a `PaneCombiner` made of records; returns how many records there were."""
+        keys = batch.dictionary_keys
+        assert keys is not None
+        starts, *parts = batch.columns
+        records = parts[self._aggregates.records_place].to_numpy()
+        parts, codes, panes = parts[: self._aggregates.number], keys.codes, self._panes_of_partials(starts.to_numpy())
+        late = self._late(panes)
+        if late is not None:
+            self._dropped.inc(int(records[late].sum()))
+            kept = pa.array(np.flatnonzero(~late))
+            parts, codes, panes = [each.take(kept) for each in parts], codes[~late], panes[~late]
+        if len(panes):
+            self._take(panes, self._panes.keys.of(keys.distinct)[codes], parts)
+        return int(records.sum())
 
     def advance_watermark(self, watermark: int) -> int:
         """Fires the windows that event time has passed."""
@@ -138,6 +163,10 @@ class ColumnarWindowOperator(Operator):
         if least > -_FAR_TIME and greatest < _FAR_TIME:
             return times - (times - offset) % width
         return np.array([time - (time - offset) % width for time in times.tolist()], np.int64)
+
+    def _panes_of_partials(self, starts: Numbers) -> Numbers:
+        """Where the pane of each partial aggregate begins."""
+        return starts
 
     def _without_timestamp(self, batch: Batch, place: int) -> Exception:
         try:

@@ -44,9 +44,12 @@ class _Part:
 
 
 class PartialAggregates:
-    """The columns of a declared aggregation."""
+    """The columns of a declared aggregation; with `counts_records` there is one of the number of records.
 
-    def __init__(self, aggregation: DeclaredAggregation) -> None:
+    It is at `records_place`: a column of its own, behind the others, unless the aggregation counts records itself.
+    """
+
+    def __init__(self, aggregation: DeclaredAggregation, *, counts_records: bool = False) -> None:
         self._of_records = [each for each in aggregation.aggregates.values() if not each.is_of_window]
         self._all = list(aggregation.aggregates.values())
         record_type = aggregation.record_type
@@ -54,7 +57,18 @@ class PartialAggregates:
             None if each.expression is None else Evaluator(each.expression, record_type) for each in self._of_records
         ]
         self._result_types = [each.result_type(record_type).column_type() for each in self._all]
-        self._parts = [part for each in self._of_records for part in _parts(each, record_type)]
+        self._parts: list[_Part] = []
+        counts: list[int] = []
+        for each in self._of_records:
+            if each.kind is AggregateKind.COUNT and each.expression is None:
+                counts.append(len(self._parts))
+            self._parts += _parts(each, record_type)
+        self.number = len(self._parts)
+        """How many columns the aggregation itself has."""
+        self._adds_records = counts_records and not counts
+        if self._adds_records:
+            self._parts.append(_NUMBER)
+        self.records_place = counts[0] if counts else self.number
         self.types = [part.type for part in self._parts]
         """The types of the columns."""
 
@@ -70,6 +84,8 @@ class PartialAggregates:
                 made.append(values.cast(self.types[len(made)]))
             if aggregate.kind in (AggregateKind.COUNT, AggregateKind.AVERAGE):
                 made.append(pc.is_valid(values).cast(pa.int64()))
+        if self._adds_records:
+            made.append(pa.array(np.ones(count, np.int64)))
         return made
 
     def combined(self, ids: pa.Array, columns: Columns) -> tuple[Ids, Columns]:
@@ -110,17 +126,19 @@ class PartialAggregates:
         return made
 
 
+_NUMBER = _Part("sum", pa.int64())
+
+
 def _parts(aggregate: Aggregate, record_type: TypeInformation) -> list[_Part]:
-    number = _Part("sum", pa.int64())
     if aggregate.kind is AggregateKind.COUNT:
-        return [number]
+        return [_NUMBER]
     values = aggregate.input_type(record_type)
     assert values is not None
     total = _Part("sum", pa.int64() if is_integer(values) else pa.float64())
     if aggregate.kind is AggregateKind.SUM:
         return [total]
     if aggregate.kind is AggregateKind.AVERAGE:
-        return [total, number]
+        return [total, _NUMBER]
     return [_Part("min" if aggregate.kind is AggregateKind.MIN else "max", values.column_type())]
 
 

@@ -195,13 +195,26 @@ def header_from_bytes(data: bytes, where: str) -> SavepointHeader:
 
 
 def _header_from(form: dict[str, Any]) -> SavepointHeader:
-    form["operators"] = tuple(
-        OperatorDescription(**each | {"edges": tuple(each["edges"])}) for each in form["operators"]
-    )
+    form["operators"] = _operators(form["operators"])
     form["sources"] = {uid: SourceDescription(**each) for uid, each in form["sources"].items()}
     form["states"] = tuple(_state_table(each) for each in form["states"])
     form["timers"] = tuple(TimerTable(**each | {"files": _files(each["files"])}) for each in form["timers"])
     return SavepointHeader(**form)
+
+
+def operators_from_json(form: Any, where: str) -> tuple[OperatorDescription, ...]:
+    """Descriptions of operators again; anything but what was written is an error that names the file."""
+    try:
+        operators = _operators(form)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise StateCorruptionError(f"{where} does not describe operators: {error}") from None
+    for operator in operators:
+        _check_operator(operator, where)
+    return operators
+
+
+def _operators(form: Any) -> tuple[OperatorDescription, ...]:
+    return tuple(OperatorDescription(**each | {"edges": tuple(each["edges"])}) for each in form)
 
 
 def _state_table(form: dict[str, Any]) -> StateTable:
@@ -225,13 +238,7 @@ def _check(header: SavepointHeader, where: str) -> None:
         _require(type(getattr(header, name)) is int, where, name)
     _require(header.next_timer is None or type(header.next_timer) is int, where, "next_timer")
     for operator in header.operators:
-        texts = (operator.uid, operator.name, operator.kind, operator.source, operator.chain)
-        _require(all(type(each) is str for each in texts) and bool(operator.uid), where, "operators")
-        numbers = (operator.parallelism, operator.max_parallelism, operator.level)
-        _require(all(type(each) is int for each in numbers), where, operator.uid)
-        _require(1 <= operator.parallelism <= operator.max_parallelism <= 1 << 15, where, operator.uid)
-        known = {"number", "from", "input", "side_output"}
-        _require(all(isinstance(edge, dict) and set(edge) == known for edge in operator.edges), where, operator.uid)
+        _check_operator(operator, where)
     for uid, source in header.sources.items():
         maps = (source.state, source.splits, source.times)
         _require(all(isinstance(each, dict) for each in maps), where, uid)
@@ -247,6 +254,16 @@ def _check(header: SavepointHeader, where: str) -> None:
         texts = (table.name, table.kind, table.type, table.prefix)
         _require(all(type(each) is str for each in texts), where, table.uid)
         _require(len(table.prefix) == 24 and not set(table.prefix) - set("0123456789abcdef"), where, table.name)
+
+
+def _check_operator(operator: OperatorDescription, where: str) -> None:
+    texts = (operator.uid, operator.name, operator.kind, operator.source, operator.chain)
+    _require(all(type(each) is str for each in texts) and bool(operator.uid), where, "operators")
+    numbers = (operator.parallelism, operator.max_parallelism, operator.level)
+    _require(all(type(each) is int for each in numbers), where, operator.uid)
+    _require(1 <= operator.parallelism <= operator.max_parallelism <= 1 << 15, where, operator.uid)
+    known = {"number", "from", "input", "side_output"}
+    _require(all(isinstance(edge, dict) and set(edge) == known for edge in operator.edges), where, operator.uid)
 
 
 def _check_event_time(header: SavepointHeader, where: str) -> None:

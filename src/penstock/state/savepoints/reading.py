@@ -8,32 +8,38 @@ from collections.abc import Iterator
 from penstock.common.errors import StateCorruptionError, StateError
 from penstock.state.catalogue import StateDescription, catalogue_key
 from penstock.state.savepoints.entry_rows import KEYED, RAW
-from penstock.state.savepoints.header import SavepointHeader, StateTable
+from penstock.state.savepoints.header import OperatorDescription, StateTable, TimerTable
 from penstock.state.savepoints.parquet_files import read_table
 from penstock.state.savepoints.row_entries import SubtaskEntry, entries_of, table_schema
+from penstock.state.savepoints.subtask_tables import uid_digest
 from penstock.state.savepoints.timer_rows import timer_entries, timer_schema
-from penstock.state.savepoints.writing import uid_digest
 from penstock.state.storage import CheckpointStorage
 
 _TTL_TAG = b"\0ttl"
 _NO_ROUND = json.dumps({"began": 0, "next": ""}, sort_keys=True).encode()
 
 
-def operator_entries(
-    storage: CheckpointStorage, header: SavepointHeader, uid: str, max_parallelism: int
+def state_entries(
+    storage: CheckpointStorage,
+    operator: OperatorDescription | None,
+    table: StateTable,
+    max_parallelism: int,
+    *,
+    with_description: bool = True,
 ) -> Iterator[SubtaskEntry]:
-    """All entries of an operator, for a job in which it has so many key groups: descriptions, state and timers."""
-    for table in header.states:
-        if table.uid == uid:
-            yield from _descriptions(table)
-            yield from _state(storage, header, table, max_parallelism)
-    for timers in header.timers:
-        if timers.uid == uid:
-            schema = timer_schema(timers.key, timers.namespace)
-            for file in timers.files:
-                rows = read_table(storage, file, schema)
-                for key in timer_entries(rows, timers.key, timers.namespace, uid, max_parallelism):
-                    yield 0, key, b""
+    """The entries that the files of a table show, for a job in which its operator has so many key groups."""
+    if with_description:
+        yield from _descriptions(table)
+    yield from _state(storage, operator, table, max_parallelism)
+
+
+def timers_as_entries(storage: CheckpointStorage, timers: TimerTable, max_parallelism: int) -> Iterator[SubtaskEntry]:
+    """The entries of timers."""
+    schema = timer_schema(timers.key, timers.namespace)
+    for file in timers.files:
+        rows = read_table(storage, file, schema)
+        for key in timer_entries(rows, timers.key, timers.namespace, timers.uid, max_parallelism):
+            yield 0, key, b""
 
 
 def _descriptions(table: StateTable) -> Iterator[SubtaskEntry]:
@@ -48,12 +54,11 @@ def _descriptions(table: StateTable) -> Iterator[SubtaskEntry]:
 
 
 def _state(
-    storage: CheckpointStorage, header: SavepointHeader, table: StateTable, max_parallelism: int
+    storage: CheckpointStorage, operator: OperatorDescription | None, table: StateTable, max_parallelism: int
 ) -> Iterator[SubtaskEntry]:
     if table.form is None:
         return
     prefix = bytes.fromhex(table.prefix)
-    operator = header.operator(table.uid)
     if prefix[:8] != uid_digest(table.uid) or operator is None:
         raise StateCorruptionError(f"the state '{table.name}' of operator '{table.uid}' has the keys of another one")
     if table.form.value == RAW and table.form.scope == KEYED and operator.max_parallelism != max_parallelism:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.state.catalogue import prefix_of
 from penstock.state.savepoints.header import OperatorDescription, SavepointHeader, StateTable
-from penstock.state.savepoints.writing import uid_digest
+from penstock.state.savepoints.subtask_tables import uid_digest
 
 
 def renamed_header(header: SavepointHeader, old: str, new: str) -> SavepointHeader:

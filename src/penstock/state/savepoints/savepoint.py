@@ -29,8 +29,8 @@ from penstock.state.savepoints.header import (
 from penstock.state.savepoints.parquet_files import read_tables, write_table
 from penstock.state.savepoints.renaming import renamed_header
 from penstock.state.savepoints.row_entries import entries_of, table_schema
+from penstock.state.savepoints.subtask_tables import uid_digest
 from penstock.state.savepoints.timer_rows import timer_schema
-from penstock.state.savepoints.writing import uid_digest
 from penstock.state.state_schema import schema_of
 from penstock.state.storage import CheckpointStorage, open_storage
 

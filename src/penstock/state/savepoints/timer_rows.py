@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.common.errors import StateCorruptionError
 from penstock.state.key_groups import key_groups_of_keys
-from penstock.state.savepoints.key_columns import KeyForm, key_columns, key_fields, key_form, keys_from_columns
+from penstock.state.savepoints.key_columns import ENCODED, KeyForm, key_columns, key_fields, key_form, keys_from_columns
 from penstock.state.timer_keys import EVENT_TIME_TAG, PROCESSING_TIME_TAG, timer_in, timer_key
 
 _TWO_LONGS = Struct(">qq")
@@ -29,21 +29,23 @@ def is_timer(store_key: bytes) -> bool:
     return store_key[8:12] in _DOMAINS
 
 
-def timer_rows(store_keys: Sequence[bytes], max_parallelism: int) -> tuple[KeyForm, str, pa.Table]:
-    """The rows of the timers of one operator, with the forms of their keys and namespaces."""
+def timer_rows(
+    store_keys: Sequence[bytes], max_parallelism: int, *, encoded: bool = False
+) -> tuple[KeyForm, str, pa.Table]:
+    """The rows of the timers of one operator, with the forms of their keys and namespaces; `encoded`: as bytes."""
     timers = [timer_in(each) for each in store_keys]
     keys = [key for _, key, _ in timers]
     namespaces = [namespace for _, _, namespace in timers]
-    form = key_form(keys)
+    form = ENCODED if encoded else key_form(keys)
     columns: dict[str, Any] = {
         "domain": pa.array([_DOMAINS[each[8:12]] for each in store_keys], pa.string()),
         "timestamp": pa.array([timestamp for timestamp, _, _ in timers], pa.int64()),
         "key_group": pa.array(key_groups_of_keys(keys, max_parallelism), pa.int32()),
         **key_columns(form, keys, "key"),
     }
-    if not any(namespaces):
+    if not any(namespaces) and not encoded:
         return form, "", pa.table(columns)
-    if all(len(each) == _TWO_LONGS.size for each in namespaces):
+    if not encoded and all(len(each) == _TWO_LONGS.size for each in namespaces):
         windows = [_TWO_LONGS.unpack(each) for each in namespaces]
         columns["window_start"] = pa.array([start for start, _ in windows], pa.int64())
         columns["window_end"] = pa.array([end for _, end in windows], pa.int64())

@@ -1,0 +1,79 @@
+"""The end of a job in the workers: its functions are closed, and executors forget its state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.common.logs import job_logger
+from penstock.engine.spark import worker
+from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.task_host import TaskSetup
+
+_OVERLAP_SECONDS = 0.1
+
+
+class CloseFunction:
+    """A task that closes a job in the worker that it runs in."""
+
+    def __init__(self, setup: TaskSetup) -> None:
+        self._setup = setup
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Called by Spark in the worker; yields what went wrong."""
+        for _ in batches:
+            pass
+        failure: list[str] = []
+        try:
+            worker.close_job(self._setup.environment.job_id)
+        except Exception as error:
+            failure.append(f"{type(error).__name__}: {error}")
+        self._setup.environment.remove_local_state()
+        # A worker that is not free yet is not given the next task: each task finds another one.
+        time.sleep(_OVERLAP_SECONDS)
+        yield pa.RecordBatch.from_pydict({"failure": pa.array(failure, pa.string())})
+
+
+def close_in_workers(session: SparkSession, job: CompiledJob, setup: TaskSetup) -> None:
+    """Closes the functions of a job that has ended, in as many workers as can run at once.
+
+    It is done where it makes a difference: where a function has something to close, or state lies on other machines.
+    What goes wrong is logged: the job has ended.
+    """
+    context = session.sparkContext
+    is_here = str(context.master).startswith("local")
+    if is_here and not any(_has_close(value) for value in _functions(job)):
+        return
+    logger = job_logger(job.name)
+    slots = context.defaultParallelism
+    try:
+        context.setJobDescription(f"{job.name}: close")
+        # By the same way as stages: Spark has other workers for other ways.
+        tasks = session.range(0, slots, 1, slots).mapInArrow(CloseFunction(setup), "failure string")
+        failures = [row.failure for row in tasks.collect()]
+    except (PySparkException, Py4JError, OSError) as error:
+        failures = [type(error).__name__]
+    for failure in failures:
+        logger.warning("a function could not be closed: %s", failure)
+
+
+def _functions(job: CompiledJob) -> Iterator[Any]:
+    for chain in job.chains:
+        for node in chain.nodes:
+            yield from vars(node).values()
+        for edge in chain.outputs:
+            yield from (edge.exchange.key_selector, edge.exchange.partitioner)
+
+
+def _has_close(value: Any) -> bool:
+    """Whether it is an object of the user's with a `close` of its own."""
+    for kind in type(value).__mro__:
+        if "close" in vars(kind):
+            return not kind.__module__.startswith("penstock.")
+    return False

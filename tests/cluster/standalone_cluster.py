@@ -1,0 +1,99 @@
+"""A standalone Spark cluster on loopback: a master and workers as processes, each worker a machine of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pyspark
+
+SPARK_HOME = Path(pyspark.__file__).parent
+_SECONDS = 120
+
+
+class StandaloneCluster:
+    """Machines are 127.0.0.2 and so on: Spark tells them apart, and so do their local directories."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        directory.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        options = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0"]
+        self._start("127.0.0.1", "org.apache.spark.deploy.master.Master", *options)
+        self._wait_for_port()
+
+    @property
+    def master(self) -> str:
+        return f"spark://127.0.0.1:{self._port}"
+
+    def add_worker(self, host: str) -> None:
+        """Starts a worker with one core; executors of running applications come by themselves."""
+        options = ["--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+        work = str(self._directory / f"work-{host}")
+        self._start(host, "org.apache.spark.deploy.worker.Worker", *options, "--work-dir", work, self.master)
+
+    def executors(self, host: str) -> list[int]:
+        """The processes of the executors of a worker."""
+        found: list[int] = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                    is_executor = "--hostname" in words and words[words.index("--hostname") + 1] == host
+                    if is_executor and (entry / "cwd").readlink().is_relative_to(self._directory):
+                        found.append(int(entry.name))
+        return found
+
+    def kill_executor(self, host: str) -> None:
+        """SIGKILL to the executor of a worker, which starts another."""
+        (process,) = self.executors(host)
+        os.kill(process, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ends everything that was started."""
+        for process in self._processes.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for host, process in self._processes.items():
+            process.wait(_SECONDS)
+            for executor in self.executors(host):
+                with suppress(ProcessLookupError):
+                    os.kill(executor, signal.SIGKILL)
+
+    def _start(self, host: str, class_name: str, *options: str) -> None:
+        # What tells one machine's disk from another's.
+        local = self._directory / f"disk-{host}"
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LOCAL_IP": host,
+            "SPARK_NO_DAEMONIZE": "1",
+            "SPARK_LOCAL_DIRS": str(local / "spark"),
+            "MACHINE_DISK": str(local),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        with (self._directory / f"{class_name.rpartition('.')[2]}-{host}.log").open("wb") as log:
+            self._processes[host] = subprocess.Popen(
+                [str(SPARK_HOME / "bin" / "spark-class"), class_name, *options],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _wait_for_port(self) -> None:
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+                return
+            assert time.monotonic() < deadline, "the master does not answer"
+            time.sleep(0.1)
