@@ -68,7 +68,8 @@ GOALS = (
         FLINK_SQL,
         0.7,
     ),
-    Goal("a Python function in it", tuple(QUERIES), PYFLINK, 5),
+    # q0 and q2 have no function of Python in Penstock.
+    Goal("a Python function in it", tuple(query for query in QUERIES if query not in ("q0", "q2")), PYFLINK, 5),
     Goal("what Spark can express", tuple(QUERIES), SPARK, 1.0),
 )
 

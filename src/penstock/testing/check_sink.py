@@ -57,10 +57,9 @@ class TrialResult:
 
 
 @dataclass(frozen=True)
-class SinkReport:
-    """What `check_sink` found."""
+class TrialReport:
+    """What the trials of a connector found."""
 
-    declared: DeliveryGuarantee
     results: tuple[TrialResult, ...]
 
     @property
@@ -73,12 +72,20 @@ class SinkReport:
         """The trials after which something was lost or there more than once."""
         return tuple(result for result in self.results if result.allows is not DeliveryGuarantee.EXACTLY_ONCE)
 
+    def told(self, may: str) -> str:
+        """The report for people; `may` says what may be promised."""
+        heading = f"{may}: {len(self.results)} trials, {len(self.evidence)} of them without every record once"
+        return "\n".join([heading, *(f"  - {result}" for result in self.evidence)])
+
+
+@dataclass(frozen=True)
+class SinkReport(TrialReport):
+    """What `check_sink` found."""
+
+    declared: DeliveryGuarantee
+
     def __str__(self) -> str:
-        lines = [
-            f"the sink may promise {self.may_promise.value}, and declares {self.declared.value}: "
-            f"{len(self.results)} trials, {len(self.evidence)} of them without every record once"
-        ]
-        return "\n".join([*lines, *(f"  - {result}" for result in self.evidence)])
+        return self.told(f"the sink may promise {self.may_promise.value}, and declares {self.declared.value}")
 
 
 def check_sink(
@@ -131,7 +138,7 @@ class _Check:
         _, log = self._tried(clean)
         results += [self._tried(trial)[0] for trial in crashes_at_calls(log.counts)]
         results += [self._tried(trial)[0] for trial in crashes_inside(log.lines, self._own_files)]
-        return SinkReport(self._declared, tuple(results))
+        return SinkReport(tuple(results), self._declared)
 
     def _tried(self, trial: Trial) -> tuple[TrialResult, CallLog]:
         log = trial.log()

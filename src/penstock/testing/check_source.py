@@ -5,38 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.common.errors import ArgumentError, PenstockError
 from penstock.connectors.sink import DeliveryGuarantee
 from penstock.connectors.source import Boundedness, Source
-from penstock.testing.check_sink import STRENGTH, TrialResult, listed
+from penstock.testing.check_sink import STRENGTH, TrialReport, TrialResult, listed
 from penstock.testing.source_run import ContractError, SourceRun
 
 
-@dataclass(frozen=True)
-class SourceReport:
+class SourceReport(TrialReport):
     """What `check_source` found."""
 
-    results: tuple[TrialResult, ...]
-
-    @property
-    def may_promise(self) -> DeliveryGuarantee:
-        """What held in every trial."""
-        return min((result.allows for result in self.results), key=STRENGTH.__getitem__)
-
-    @property
-    def evidence(self) -> tuple[TrialResult, ...]:
-        """The trials in which something was lost, or read more than once."""
-        return tuple(result for result in self.results if result.allows is not DeliveryGuarantee.EXACTLY_ONCE)
-
     def __str__(self) -> str:
-        lines = [
-            f"the source may promise {self.may_promise.value}: {len(self.results)} trials, {len(self.evidence)} of "
-            "them without every record once"
-        ]
-        return "\n".join([*lines, *(f"  - {result}" for result in self.evidence)])
+        return self.told(f"the source may promise {self.may_promise.value}")
 
 
 _TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (

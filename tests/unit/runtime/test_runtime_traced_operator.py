@@ -47,7 +47,7 @@ def mapped(function: Callable[[Any], Any], *batches: Batch) -> list[Batch]:
 
 
 def filtered(function: Callable[[Any], Any], *batches: Batch) -> list[Batch]:
-    return run(TracedFilterOperator(function, codec_for(PAYMENT), PAYMENT, PAYMENT), *batches)
+    return run(TracedFilterOperator(function, codec_for(PAYMENT), PAYMENT), *batches)
 
 
 def test_columns_become_columns() -> None:
@@ -120,7 +120,7 @@ def test_results_of_no_declared_type_stay_columns_for_the_next() -> None:
     assert made.codec.schema is None
     assert not made.is_columnar
     assert made.columns_of(codec_for(pair)) is not None
-    (kept,) = run(TracedFilterOperator(lambda t: t[1] > 0, codec_for(anything), pair, anything), made)
+    (kept,) = run(TracedFilterOperator(lambda t: t[1] > 0, codec_for(anything), pair), made)
     assert kept.columns_of(codec_for(pair)) is not None
     assert (len(kept), kept.timestamps) == (2, [1, 2])
     assert kept.values == [("a", 2), ("b", 40)]

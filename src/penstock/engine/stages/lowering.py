@@ -104,8 +104,10 @@ def _stateless(node: StatelessNode) -> Operator:
 
 @lowers(TracedNode)
 def _traced(node: TracedNode) -> Operator:
-    operator = TracedFilterOperator if node.function_kind is RecordFunctionKind.FILTER else TracedMapOperator
-    return operator(node.function, codec_for(node.output_type), node.input_type, node.output_type)
+    codec = codec_for(node.output_type)
+    if node.function_kind is RecordFunctionKind.FILTER:
+        return TracedFilterOperator(node.function, codec, node.input_type)
+    return TracedMapOperator(node.function, codec, node.input_type, node.output_type)
 
 
 @lowers(ExpressionNode)
