@@ -113,12 +113,16 @@ def run(tmp_path: Path, cluster: StandaloneCluster) -> Iterator[ClusterRun]:
 
 
 def until_even(run: ClusterRun, *hosts: str) -> dict[int, str]:
-    """Epochs until all of these machines have their share of the four subtasks; where those are."""
+    """Epochs until all of these machines have their share of the four subtasks, twice the same; where those are.
+
+    The first epoch may have begun when only one machine was there.
+    """
     share = -(-4 // len(hosts))
+    machines: dict[int, str] = {}
     for _ in range(40):
-        machines = run.machines()
+        before, machines = machines, run.machines()
         counts = Counter(machines.values())
-        if set(counts) == set(hosts) and max(counts.values()) <= share:
+        if machines == before and set(counts) == set(hosts) and max(counts.values()) <= share:
             return machines
     raise AssertionError(f"{hosts} do not have their shares: {machines}; {run.log()}")
 
@@ -130,8 +134,7 @@ def test_state_stays_on_its_machine_a_new_one_takes_some_and_a_lost_executor_is_
     assert run.moves() == moves, "nothing was read from the checkpoint"
     cluster.add_worker(THIRD)
     with_third = until_even(run, FIRST, SECOND, THIRD)
-    assert with_third != places
-    assert run.machines() == with_third
+    assert sum(with_third[subtask] != places[subtask] for subtask in places) == 1, "only what the new machine takes"
     places = with_third
     cluster.kill_executor(SECOND)
     lost = {subtask for subtask in places if places[subtask] == SECOND}
@@ -146,6 +149,5 @@ def test_state_stays_on_its_machine_a_new_one_takes_some_and_a_lost_executor_is_
     assert counts == [(file, key, file + 1) for file in range(files) for key in range(KEYS)]
     closed = {int(path.name.split("-")[1]) for path in run.directory.glob("closed-*")}
     assert closed == {0, 1, 2, 3}, "functions are closed where they last worked"
-    assert list((run.directory / "cluster").glob("disk-*/state/*")) == [], (
-        "machines forget the state of a job that ended"
-    )
+    left = {path.parents[1].name for path in (run.directory / "cluster").glob("disk-*/state/*")}
+    assert left <= {f"disk-{SECOND}"}, "machines forget the state of a job that ended, if they have an executor then"

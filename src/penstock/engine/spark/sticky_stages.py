@@ -162,16 +162,26 @@ class _Anchor:
 
 
 def surplus(places: Sequence[str | None], executors: Mapping[str, int]) -> list[int]:
-    """Partitions that machines have beyond their share: by where each one is, and how many executors a machine has."""
+    """Partitions that machines give up: by where each one is, and how many executors a machine has.
+
+    Afterwards none has more than its share, rounded up, and there is enough without a place for all that have less
+    than theirs, rounded down.
+    """
     count, total = len(places), sum(executors.values())
-    left = {host: -(-count * number // total) for host, number in executors.items()}
+    of_host: dict[str, list[int]] = {host: [] for host in executors}
+    for partition, place in enumerate(places):
+        if place in of_host:
+            of_host[place].append(partition)
+    wanted = sum(max(0, count * number // total - len(of_host[host])) for host, number in executors.items())
+    wanted -= count - sum(map(len, of_host.values()))
     given_up: list[int] = []
-    for partition, host in enumerate(places):
-        if host in left:
-            left[host] -= 1
-            if left[host] < 0:
-                given_up.append(partition)
-    return given_up
+    while True:
+        host = max(of_host, key=lambda each: (len(of_host[each]) - count * executors[each] / total, each))
+        exact = count * executors[host] / total
+        too_many = len(of_host[host]) >= exact + 1
+        if not too_many and (len(given_up) >= wanted or len(of_host[host]) <= exact):
+            return sorted(given_up)
+        given_up.append(of_host[host].pop())
 
 
 def routes(partitions: int) -> list[int]:
