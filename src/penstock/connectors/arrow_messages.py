@@ -46,7 +46,7 @@ class _TableDeserializationSchema(DeserializationSchema):
                 # Offsets are followed into memory, and text is taken for UTF-8: a damaged message may hold anything.
                 table.validate(full=True)
                 parts.append(columns_of(table, codec.schema))
-            except (pa.ArrowException, OSError, SourceError) as problem:
+            except (pa.ArrowException, OSError, UnicodeDecodeError, SourceError) as problem:
                 raise DeserializationError(place, str(problem)) from None
             stamps += [time] * table.num_rows
         if not parts:

@@ -105,7 +105,7 @@ def trace_map(function: Any, input_type: TypeInformation, output_type: TypeInfor
     >>> from penstock.common import Types
     >>> program = trace_map(lambda n: n // 2 if n > 0 else 0, Types.LONG(), Types.LONG())
     >>> program.text
-    'n // 2 if (n > 0) else 0'
+    '(n // 2) if (n > 0) else 0'
     >>> program.columns([pa.array([7, -7])], 2)[0].to_pylist()
     [3, 0]
     """
