@@ -66,7 +66,10 @@ def test_a_keyed_job_and_the_module_beside_it_run_on_executors_without_penstock(
     assert done.returncode == 0, done.stderr
     lines = [line for path in (tmp_path / "out").glob("*.json") for line in path.read_text().splitlines()]
     numbers, counts, prefixes, origins = zip(*(json.loads(line).split("|") for line in lines), strict=True)
-    assert sorted(zip(map(int, numbers), map(int, counts), strict=True)) == [(n, (n + 2) // 3) for n in range(1, 31)]
+    # Which of the records of a key comes first is nobody's promise: there are two readers.
+    counted = [(int(number) % 3, int(count)) for number, count in zip(numbers, counts, strict=True)]
+    assert sorted(map(int, numbers)) == list(range(1, 31))
+    assert sorted(counted) == [(key, count) for key in range(3) for count in range(1, 11)]
     assert set(prefixes) == {str(python.parents[1])}
     assert all("penstock.zip" in origin for origin in origins)
 

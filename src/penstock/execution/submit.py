@@ -68,12 +68,18 @@ def submit(
     engine = engine_named(name, configuration, session)
     place = _CheckpointPlace.choose(configuration)
     try:
-        client = _start(optimized, configuration, engine, place, clock or Clock(), caught_up)
+        client = _client(optimized, configuration, engine, place, clock or Clock(), caught_up)
     except BaseException:
         place.release()
         raise
-    for watcher in job_watchers():
-        watcher.started(client)
+    try:
+        client.start()
+        for watcher in job_watchers():
+            watcher.started(client)
+    except BaseException:
+        # Ctrl-C may come before anybody knows of the job: it must not go on for ever.
+        client.cancel()
+        raise
     return client
 
 
@@ -86,7 +92,7 @@ def plan_to_run(plan: Plan, configuration: Configuration) -> Plan:
     return optimized
 
 
-def _start(
+def _client(
     optimized: Plan,
     configuration: Configuration,
     engine: Engine,
@@ -125,7 +131,7 @@ def _start(
     client.savepoint_directory = configuration.get(options.SAVEPOINT_DIRECTORY)
     if caught_up is not None:
         client.stop_when_caught_up(caught_up)
-    return client.start()
+    return client
 
 
 def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:

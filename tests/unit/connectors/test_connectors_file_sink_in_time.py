@@ -14,8 +14,10 @@ HOUR = 3_600_000
 
 
 def visible(directory: Path) -> list[str]:
-    found = [path.relative_to(directory) for path in directory.rglob("*") if path.is_file()]
-    return sorted(str(path) for path in found if path.parts[0] != ".penstock")
+    # What is in .penstock comes and goes while the job runs.
+    tops = [path for path in directory.iterdir() if path.name != ".penstock"] if directory.exists() else []
+    found = [path for top in tops for path in (top, *top.rglob("*")) if path.is_file()]
+    return sorted(str(path.relative_to(directory)) for path in found)
 
 
 def seen_by_each_record(
