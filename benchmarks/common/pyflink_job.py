@@ -60,6 +60,7 @@ class PyFlinkJob:
         self._arguments = arguments
         settings = Configuration()
         settings.set_string("python.fn-execution.bundle.size", "10000")
+        settings.set_string("python.state.cache-size", "100000")
         settings.set_string("pipeline.object-reuse", "true")
         settings.set_string("table.local-time-zone", "UTC")
         self._env = StreamExecutionEnvironment.get_execution_environment(settings)
