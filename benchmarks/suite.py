@@ -189,7 +189,7 @@ WINDOWS = Benchmark(
 
 _PYFLINK_WINDOWS = (
     "PyFlink runs in process mode and on a small part of the input; its thread mode did not start here.",
-    "Its workers ask the JVM for the state of every window that is new to them; that this is its time was not profiled.",
+    "Its workers ask the JVM for the state of every window that is new to them (not profiled).",
     "Take the ratio as an order of magnitude.",
 )
 
