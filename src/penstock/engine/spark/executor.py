@@ -14,7 +14,7 @@ from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults, results_from
 from penstock.engine.spark.closing import close_in_workers
 from penstock.engine.spark.job_deadline import job_deadline
-from penstock.engine.spark.revival import is_alive
+from penstock.engine.spark.revival import is_alive, jvm_answers
 from penstock.engine.spark.spark_errors import short_message
 from penstock.engine.spark.sticky_stages import StickyStages
 from penstock.engine.spark.task_reports import Reports
@@ -99,13 +99,20 @@ def _explained(session: SparkSession, epoch: EpochId) -> Generator[None]:
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
-        raise JobExecutionException(
-            f"the Spark driver's JVM is gone (epoch {epoch}). Start the program again with the same "
-            "checkpoint directory: it continues from the last committed epoch."
-        ) from error
+        raise _jvm_is_gone(epoch) from error
     except (PySparkException, Py4JError) as error:
+        if not jvm_answers():
+            # A call that was under way says no more than that it failed.
+            raise _jvm_is_gone(epoch) from error
         if not is_alive(session):
             raise JobExecutionException(
                 f"the SparkContext has been stopped (epoch {epoch}): {short_message(error)}"
             ) from error
         raise ExecutionFailedError(short_message(error)) from error
+
+
+def _jvm_is_gone(epoch: EpochId) -> JobExecutionException:
+    return JobExecutionException(
+        f"the Spark driver's JVM is gone (epoch {epoch}). Start the program again with the same checkpoint directory: "
+        "it continues from the last committed epoch."
+    )

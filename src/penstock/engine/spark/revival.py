@@ -31,6 +31,12 @@ def is_alive(session: SparkSession) -> bool:
         return False
 
 
+def jvm_answers() -> bool:
+    """Whether the JVM of this process's sessions is there at all."""
+    gateway = SparkContext._gateway  # pyright: ignore[reportPrivateUsage]
+    return gateway is not None and _answers(gateway)
+
+
 def settings_of(session: SparkSession) -> dict[str, str]:
     """What the session was made with, as far as another application can have it too."""
     settings: Mapping[str, str] = dict(session.sparkContext.getConf().getAll())
