@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from services.kafka import KafkaBroker
 from services.postgres import Postgres
+from services.running import running
 
 # Hypothesis' deadline of 200 ms an example measures how busy the machine is, not the code under test.
 settings.register_profile("penstock", deadline=None)
@@ -22,23 +23,15 @@ os.environ.setdefault("PENSTOCK_RESTART_STRATEGY", "none")
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A running Kafka broker, started for the first test that asks for it; one per worker of pytest-xdist."""
-    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
-    try:
-        broker.start()
+    with running(KafkaBroker(tmp_path_factory.mktemp("kafka"))) as broker:
         yield broker
-    finally:
-        broker.delete()
 
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     """A running PostgreSQL server, started for the first test that asks for it; one per worker of pytest-xdist."""
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
-    try:
-        server.start()
+    with running(Postgres(tmp_path_factory.mktemp("postgres"))) as server:
         yield server
-    finally:
-        server.delete()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ from penstock.datastream.connectors.kafka import (
     KafkaSink,
     KafkaSource,
 )
+from services.running import running
 from services.secure_kafka import PASSWORD, SecureKafkaBroker
 from services.silent_proxy import SilentProxy
 
@@ -31,12 +32,8 @@ GUARANTEES = [DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE]
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafkaBroker]:
-    server = SecureKafkaBroker(tmp_path_factory.mktemp("secure-kafka"))
-    try:
-        server.start()
+    with running(SecureKafkaBroker(tmp_path_factory.mktemp("secure-kafka"))) as server:
         yield server
-    finally:
-        server.delete()
 
 
 def filled_topic(broker: SecureKafkaBroker) -> str:

@@ -8,28 +8,12 @@ from hypothesis import strategies as st
 
 from penstock.common import Types
 from penstock.common.row import Row
+from properties.expressions.python_twins import GREATEST, LEAST, RECORD
 
-RECORD = Types.ROW_NAMED(
-    ["b", "i", "n", "m", "r", "x", "y", "s", "t", "p", "q"],
-    [
-        Types.BYTE(),
-        Types.INT(),
-        Types.LONG(),
-        Types.LONG(),
-        Types.FLOAT(),
-        Types.DOUBLE(),
-        Types.DOUBLE(),
-        Types.STRING(),
-        Types.STRING(),
-        Types.BOOLEAN(),
-        Types.BOOLEAN(),
-    ],
-)
 FIELDS = {"int": "bbinm", "float": "rxy", "str": "st", "bool": "pq"}
 PLACES = {name: place for place, name in enumerate(RECORD.get_field_names())}
 OUTPUTS = {"int": Types.LONG(), "float": Types.DOUBLE(), "str": Types.STRING(), "bool": Types.BOOLEAN()}
 
-LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
 INTEGERS = (0, 1, -1, 2, 3, 7, -7, 10, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, 10**18, LEAST, GREATEST, 1 << 31)
 FLOATS = (0.0, -0.0, 0.5, -1.5, 2.5, 0.1, 1.115, 2.675, 1e16, 1e308, 5e-324, 2.0**53, 2.0**63, -(2.0**63), 9.5, 1e22)
 TEXTS = (
