@@ -48,12 +48,13 @@ def test_a_file_without_new_records_ends_though_nothing_comes(tmp_path: Path) ->
         )
         .build()
     )
-    script = [record("a"), pause("10 s"), record("b"), pause("10 min"), record("c")]
-    before_a, before_b, before_c = seen_by_each_record(tmp_path, script, sink)
+    # What the epoch of the pause ended is published while that of c runs, and is there when that of d begins.
+    script = [record("a"), pause("10 s"), record("b"), pause("10 min"), record("c"), record("d")]
+    before_a, before_b, _, before_d = seen_by_each_record(tmp_path, script, sink)
     assert before_a == before_b == []
-    assert len(before_c) == 1, "the file of a and b ended in the pause, in an epoch that read nothing"
+    assert len(before_d) == 1, "the file of a and b ended in the pause, in an epoch that read nothing"
     contents = sorted((tmp_path / "out" / name).read_text() for name in visible(tmp_path / "out"))
-    assert contents == ["a\nb\n", "c\n"]
+    assert contents == ["a\nb\n", "c\nd\n"]
 
 
 @pytest.mark.parametrize("who", ["strategy of the source", "source, behind an exchange"])
