@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dis
 import math
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -236,9 +237,19 @@ class Steps:
         self._keyword_names = names.value
         return self.call(instruction)
 
+    def call_with_unpacked(self, instruction: dis.Instruction) -> Tree | None:
+        # Python up to 3.13 says by a flag whether there are arguments by name, later ones by what is on the stack.
+        if (instruction.arg or 0) & 1 or (_NAMED_ARE_ON_STACK and not isinstance(self._pop(), Null)):
+            raise NotTraceable("it calls a function with **")
+        items = self._operations.all_items(self._pop_term())
+        self._stack += items
+        return self._call_with(len(items))
+
     def call(self, instruction: dis.Instruction) -> Tree | None:
+        return self._call_with(instruction.arg or 0)
+
+    def _call_with(self, count: int) -> Tree | None:
         names, self._keyword_names = self._keyword_names, ()
-        count = instruction.arg or 0
         given = self._stack[len(self._stack) - count :]
         del self._stack[len(self._stack) - count :]
         pair = (self._pop(), self._pop())
@@ -363,6 +374,7 @@ def _shown(value: Any) -> str:
 
 
 _METHODS_ARE_ATTRIBUTES = "LOAD_METHOD" not in dis.opmap
+_NAMED_ARE_ON_STACK = sys.version_info >= (3, 14)
 _SKIPPED = frozenset({"RESUME", "NOP", "CACHE", "PRECALL", "COPY_FREE_VARS", "NOT_TAKEN"})
 
 _STEPS: dict[str, Callable[[Steps, dis.Instruction], Tree | None]] = {
@@ -400,6 +412,7 @@ _STEPS: dict[str, Callable[[Steps, dis.Instruction], Tree | None]] = {
     "KW_NAMES": Steps.keyword_names,
     "CALL": Steps.call,
     "CALL_KW": Steps.call_with_keywords,
+    "CALL_FUNCTION_EX": Steps.call_with_unpacked,
     "POP_TOP": Steps.pop_top,
     "PUSH_NULL": Steps.push_null,
     "COPY": Steps.copy,
@@ -442,7 +455,6 @@ _REASONS = {
     "BUILD_MAP": "it makes a dict",
     "BUILD_CONST_KEY_MAP": "it makes a dict",
     "BUILD_SET": "it makes a set",
-    "CALL_FUNCTION_EX": "it calls a function with * or **",
     "YIELD_VALUE": "it is a generator",
     "RETURN_GENERATOR": "it is a generator",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
@@ -30,6 +31,8 @@ class Kind(Enum):
     FLOAT = "float"
     STR = "str"
     BOOL = "bool"
+    DECIMAL = "Decimal"
+    """Computed as Arrow's decimal numbers; fields that are such travel as text, and are handed on as they are."""
     NONE = "None"
     """A constant None."""
     OTHER = "object"
@@ -45,7 +48,14 @@ ARROW_TYPES: dict[Kind, pa.DataType] = {
 """What is computed with: narrower columns are widened, which changes no value."""
 
 NUMBERS = (Kind.INT, Kind.FLOAT, Kind.BOOL)
-_KIND_OF_CLASS = {int: Kind.INT, float: Kind.FLOAT, str: Kind.STR, bool: Kind.BOOL, type(None): Kind.NONE}
+_KIND_OF_CLASS = {
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    str: Kind.STR,
+    bool: Kind.BOOL,
+    Decimal: Kind.DECIMAL,
+    type(None): Kind.NONE,
+}
 
 _KIND_OF_BASIC = {
     BasicType.BYTE: Kind.INT,
@@ -208,7 +218,7 @@ def _is_plain_field(cls: type[Any], name: str) -> bool:
 
 
 def can_be_indexed(term: Record | Composite) -> bool:
-    """Whether `value[place]` is the field at that place."""
+    """Whether `value[place]` is the field at that place, and the fields are what it is unpacked to."""
     if isinstance(term, Composite):
         cls = term.cls
         return term.form is not Form.INSTANCE or _has_items_of_tuple(cls)
@@ -219,4 +229,6 @@ def can_be_indexed(term: Record | Composite) -> bool:
 
 
 def _has_items_of_tuple(cls: type[Any] | None) -> bool:
-    return cls is not None and issubclass(cls, tuple) and cls.__getitem__ is tuple.__getitem__
+    if cls is None or not issubclass(cls, tuple):
+        return False
+    return cls.__getitem__ is tuple.__getitem__ and cls.__iter__ is tuple.__iter__

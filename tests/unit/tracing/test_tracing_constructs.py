@@ -35,6 +35,18 @@ def half(n: int) -> int:
     return n // 2 if n > 0 else -1
 
 
+def first_two(n: int, m: int, x: float, s: str, p: bool = True) -> int:
+    return n - m
+
+
+class Backwards(NamedTuple):
+    n: int
+    m: int
+
+    def __iter__(self) -> Any:
+        return reversed((self.n, self.m))
+
+
 def classified(r: Any) -> str:
     kind = "small"
     if r.n > LIMIT:
@@ -68,6 +80,8 @@ def classified(r: Any) -> str:
         lambda r: math.floor(r.x) if r.x < 100 else math.ceil(r.m),
         lambda r: r["n"] + r[1],
         lambda r: half(r.n) + half(n=r.m),
+        lambda r: first_two(*r),
+        lambda r: max(*(r.n, r.m)) + half(*(4,)),
         lambda r: None if r.p else r.n,
         lambda r: r.s.find("e"),
         lambda r: ord(r.s[0]),
@@ -260,6 +274,9 @@ def test_fields_of_any_type_are_handed_on() -> None:
         (lambda r: (None if r.p else 0) ** 0, "raises TypeError"),
         (lambda r: (r.p and 2) ** (r.p and 10**6), "is too large"),
         (lambda *r: 1, "any number of arguments"),
+        (lambda r: half(*r), "is called with other arguments than it takes"),
+        (lambda r: half(**r), "it makes a dict"),
+        (lambda r: half(*r.s), "unpacking `r.s`"),
         (lambda r, s: 1, "is called with other arguments than it takes"),
         (len, "the length of object"),
         (partial(max, 1), "an object of the class partial is no plain function"),
@@ -269,6 +286,17 @@ def test_what_is_not_traced_says_why(function: Any, reason: str) -> None:
     with pytest.raises(NotTraceable) as refusal:
         trace_map(function, RECORD, LONG)
     assert reason in refusal.value.reason
+
+
+def test_what_unpacks_in_its_own_way_is_not_traced() -> None:
+    for function in (lambda r: max(*r), lambda r: unpacked(r)):
+        with pytest.raises(NotTraceable, match="unpacking"):
+            trace_map(function, infer_type(Backwards), LONG)
+
+
+def unpacked(r: Any) -> int:
+    first, _ = r
+    return first
 
 
 SETTINGS = {"rate": 2}
