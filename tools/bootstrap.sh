@@ -21,5 +21,7 @@ say "installing the packages of requirements.lock ..."
 export VIRTUAL_ENV="$ROOT/.venv"
 "$UV" pip sync -q --require-hashes requirements.lock
 "$UV" pip install -q --no-deps --no-build-isolation --editable .
+say "keeping Spark's Java classes for faster starts ..."
+.venv/bin/penstock warm-up >/dev/null 2>&1 || say "(that did not work; programs start without it, a few seconds later)"
 touch .venv/.installed
 say "the environment is ready: .venv"

@@ -30,6 +30,8 @@ class SoakResults:
         self.runs: Counter[str] = Counter()
         self._strikes: dict[tuple[str, str], int] = {}
         self.failures: list[str] = []
+        self._wrong: set[str] = set()
+        """Where there were failures."""
 
     @property
     def kills(self) -> int:
@@ -45,6 +47,7 @@ class SoakResults:
         """A run has ended, and this is what the oracle says."""
         self.runs[where] += 1
         if differences:
+            self._wrong.add(where)
             self.failures.append(f"{where}, {name}: {'; '.join(differences)}")
             print(self.failures[-1], flush=True)
 
@@ -71,9 +74,8 @@ class SoakResults:
             "| where | fault | how often | survived |",
             "|---|---|---:|---|",
         ]
-        wrong = {failure.partition(",")[0] for failure in self.failures}
         for (where, fault), count in sorted(self._strikes.items()):
-            lines.append(f"| {where} | {fault} | {count} | {'not always' if where in wrong else 'yes'} |")
+            lines.append(f"| {where} | {fault} | {count} | {'not always' if where in self._wrong else 'yes'} |")
         if self.failures:
             lines += ["", "What was wrong:", "", *(f"- {failure}" for failure in self.failures)]
         return "\n".join(lines) + "\n"

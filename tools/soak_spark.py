@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+import signal
 import tempfile
 import time
 from contextlib import ExitStack
@@ -14,20 +16,35 @@ from soak_results import SoakResults
 
 from faults.matrix_job import write_matrix_input
 from faults.matrix_oracle import MatrixOracle
-from faults.matrix_processes import MatrixProcess, kill_process
+from faults.matrix_processes import MatrixProcess, kill_process, signal_processes, with_children
 from faults.matrix_services import MatrixServices
 from services.kafka import KafkaBroker
 from services.postgres import Postgres
 
-_RESTARTS = {
+_EPOCH_SECONDS = 45
+_OPTIONS = {
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "1000",
     "restart-strategy.fixed-delay.delay": "200 ms",
     "execution.checkpointing.tolerable-failed-checkpoints": "20",
+    # A worker that does not come back is killed, with its epoch.
+    "execution.checkpointing.timeout": f"{_EPOCH_SECONDS} s",
+    "execution.epoch.max-records": "60",
     "logging.level": "warning",
 }
-_BETWEEN_KILLS = (0.3, 2.0)
+_BETWEEN_FAULTS = (0.2, 1.2)
 _END_SECONDS = 240
+_IN_DRIVER = ["manifest.before", "manifest.after", "publish.before", "publish.tasks", "publish.sink", "publish.after"]
+_IN_WORKERS = ["task.gathered", "task.state.staged", "sink.files.staged", "publish.task.before", "publish.task.after"]
+_OF_LEDGERS = ["ledger.staged", "ledger.inserted", "ledger.committed"]
+_OF_SERVICES = [
+    "sink.kafka.staged",
+    "sink.kafka.sent",
+    "sink.kafka.marked",
+    "sink.kafka.committed",
+    "sink.jdbc.written",
+]
+_NAMES = {"worker": "a Python worker", "jvm": "the driver's JVM", "executor": "an executor"}
 
 
 class Target(Enum):
@@ -39,18 +56,19 @@ class Target(Enum):
 
 
 def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, seconds: float) -> None:
-    """Runs the job once, to its end; kills processes for so long, from when it first works."""
+    """Runs the job once, to its end; breaks things for so long, from when it first works."""
     results.spark_runs += 1
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-soak-")))
         source, directory = place / "in", place / "run"
-        write_matrix_input(source, files=40, records=40, keys=8, seed=rng.randrange(1 << 30))
+        # More than it gets through while it is broken: a run that has ended cannot be killed.
+        write_matrix_input(source, files=50, records=40, keys=8, seed=rng.randrange(1 << 30))
         broker = postgres = services = None
         if target is Target.SERVICES:
             broker, postgres = KafkaBroker(place / "kafka"), Postgres(place / "postgres")
             for server in (broker, postgres):
-                server.start()
                 stack.callback(server.delete)
+                server.start()
             services = MatrixServices.create(broker, postgres, source)
         run = _Run(results, rng, target, source, directory, services, broker, postgres)
         try:
@@ -92,61 +110,107 @@ class _Run:
         self._services = services
         self._servers = {"the Kafka broker": broker, "PostgreSQL": postgres}
         self._struck: set[str] = set()
-        self.process = self._start()
+        self._starts = 0
+        self._marks: dict[Path, str] = {}
+        """What is there when a worker was killed at a step, and the step."""
+        self.process = self._start(with_steps=True)
 
     def until_end(self, seconds: float) -> int | None:
-        """Kills until the time is over or the job has ended; then lets the job end."""
+        """Breaks things until the time is over or the job has ended; then lets the job end."""
         begun: float | None = None
         while begun is None or time.monotonic() < begun + seconds:
-            code = self.process.wait(self._rng.uniform(*_BETWEEN_KILLS))
-            if code is not None:
+            code = self.process.wait(self._rng.uniform(*_BETWEEN_FAULTS))
+            self._count_marks()
+            if code == -signal.SIGKILL:
+                # It has killed itself at a step.
+                self._count(f"the driver at `{self._step}`")
+                self.process.end()
+                self.process = self._start(with_steps=True)
+            elif code is not None:
                 return code
             # What dies while the program starts is told at once, and is for whoever started it.
-            if self._newest_manifest() > self._before and self.process.members("worker"):
+            elif self._newest_manifest() > self._before and self.process.members("worker"):
                 begun = begun or time.monotonic()
-                self._kill_something()
-        return self.process.wait(_END_SECONDS)
+                self._break_something()
+        code = self.process.wait(_END_SECONDS)
+        self._count_marks()
+        if code == -signal.SIGKILL:
+            self._count(f"the driver at `{self._step}`")
+            self.process.end()
+            self.process = self._start(with_steps=False)
+            code = self.process.wait(_END_SECONDS)
+        return code
 
-    def _kill_something(self) -> None:
+    def _break_something(self) -> None:
         # Workers are back at once; a driver, a JVM or a server takes seconds, in which nothing else can be killed.
-        kinds = ["worker"] * 20 + ["driver", "jvm"] + ["executor"] * (4 * (self._target is Target.CLUSTER))
+        kinds = ["worker"] * 24 + ["driver", "jvm", "hang"] + ["executor"] * (4 * (self._target is Target.CLUSTER))
         if self._services is not None:
-            kinds += ["the Kafka broker", "PostgreSQL"] * 2
+            kinds += [*self._servers, *(f"{name} hangs" for name in self._servers)] * 2
         # What takes long comes seldom, but each at least once where there is time.
         unseen = sorted(set(kinds) - self._struck)
         kind = self._rng.choice(unseen if unseen and self._rng.random() < 0.3 else kinds)
         self._struck.add(kind)
+        server = self._servers.get(kind.removesuffix(" hangs"))
         if kind == "driver":
             self.process.kill()
             self.process.end()
             self._count("the driver")
-            self.process = self._start()
-        elif kind in self._servers:
-            server = self._servers[kind]
-            assert server is not None
+            self.process = self._start(with_steps=True)
+        elif kind == "hang":
+            self._hold(self.process.members("worker")[:1], "a Python worker hangs for some seconds")
+        elif server is not None and kind.endswith("hangs"):
+            pid = json.loads((server.directory / "server.json").read_text())["pid"]
+            self._hold(with_children(pid), f"connections to {kind.removesuffix(' hangs')} hang for some seconds")
+        elif server is not None:
             server.kill()
             self._count(kind)
             time.sleep(self._rng.uniform(0, 1))
-            server.restart()
+            server.start()
         else:
             members = self.process.members(kind)
             if members and kill_process(self._rng.choice(members)):
-                self._count({"worker": "a Python worker", "jvm": "the driver's JVM", "executor": "an executor"}[kind])
+                self._count(_NAMES[kind])
+
+    def _hold(self, processes: list[int], fault: str) -> None:
+        """SIGSTOP, and SIGCONT after some seconds; a worker sometimes only when its epoch has been given up."""
+        if signal_processes(processes, signal.SIGSTOP):
+            self._results.struck(self._target.value, fault)
+            longest = _EPOCH_SECONDS + 4 if "worker" in fault and self._rng.random() < 0.2 else 5
+            self.process.wait(self._rng.uniform(0.5, longest))
+            signal_processes(processes, signal.SIGCONT)
 
     def _count(self, what: str) -> None:
         self._results.struck(self._target.value, f"SIGKILL to {what}")
+
+    def _count_marks(self) -> None:
+        for mark in [mark for mark in self._marks if mark.exists()]:
+            self._count(f"a Python worker at `{self._marks.pop(mark)}`")
 
     def _newest_manifest(self) -> str:
         names = (path.name for path in (self._directory / "checkpoint" / "manifests").glob("*.json"))
         return max(names, default="")
 
-    def _start(self) -> MatrixProcess:
+    def _start(self, *, with_steps: bool) -> MatrixProcess:
         self._before = self._newest_manifest()
+        self._starts += 1
         options = {
-            **_RESTARTS,
+            **_OPTIONS,
             "spark.master": "local-cluster[2,1,1024]" if self._target is Target.CLUSTER else "local[2]",
-            "execution.epoch.max-records": "60",
             "state.local-dir": str(self._directory.parent / "local"),
         }
+        steps = self._steps() if with_steps else ""
+        if self._target is Target.CLUSTER:
+            options["spark.executorEnv.PENSTOCK_FAIL_POINTS"] = steps
         services = None if self._services is None else self._services.to_json()
-        return MatrixProcess(self._source, self._directory, options, services=services)
+        return MatrixProcess(self._source, self._directory, options, fail_points=steps, services=services)
+
+    def _steps(self) -> str:
+        """Steps at which processes of the next start kill themselves: some workers, and at times the driver."""
+        self._step = self._rng.choice(_IN_DRIVER)
+        points = [f"{self._step}@{self._rng.randint(6, 14)}=kill"] * (self._rng.random() < 0.5)
+        for number in range(4):
+            step = self._rng.choice(_IN_WORKERS + (_OF_LEDGERS if self._services is None else _OF_SERVICES))
+            mark = self._directory.parent / f"killed-{self._starts}-{number}"
+            self._marks[mark] = step
+            points.append(f"{step}@{self._rng.randint(1, 4)}=once:{mark}")
+        return ";".join(points)

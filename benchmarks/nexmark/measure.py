@@ -14,9 +14,12 @@ from typing import Any
 
 from common.measure import BENCHMARKS, steady_rate
 from common.process_tree import TreeWatch
+from nexmark.schema import QUERIES
 
 LOG_SHOWN = 3000
-LEAST_RECORDS_PER_EPOCH = 250_000
+SHARE_OF_AN_EPOCH = 0.35
+"""Of all records that a query reads. Rates are those behind the first third: one epoch."""
+MOST_RECORDS_PER_EPOCH = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ class Run:
 
     def measure(self, scratch: Path) -> Measurement:
         """Runs it; what goes wrong is told, not raised."""
-        events = json.loads((self.input / "meta.json").read_text())["events"]
+        meta = json.loads((self.input / "meta.json").read_text())
+        events = meta["events"]
+        records = sum(meta["counts"][table] for table in QUERIES[self.query].reads)
         scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix=f"{self.query}-", dir=scratch))
         try:
-            return self._measure(directory, events)
+            return self._measure(directory, events, records)
         except subprocess.TimeoutExpired:
             return Measurement(events, problem=f"not at its end after {self.timeout:.0f} s")
         except RuntimeError as error:
@@ -64,11 +69,11 @@ class Run:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def _measure(self, directory: Path, events: int) -> Measurement:
+    def _measure(self, directory: Path, events: int, records: int) -> Measurement:
         result_file, work = directory / "result.json", directory / "work"
         work.mkdir()
         arguments = ["--query", self.query, "--input", self.input, "--work", work, "--result", result_file]
-        arguments += ["--records-per-epoch", max(LEAST_RECORDS_PER_EPOCH, events // 10)]
+        arguments += ["--records-per-epoch", min(MOST_RECORDS_PER_EPOCH, round(records * SHARE_OF_AN_EPOCH))]
         environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
         with (directory / "log").open("w") as log:
             process = subprocess.Popen(

@@ -63,6 +63,9 @@ def make_environment(arguments: Arguments) -> StreamExecutionEnvironment:
     configuration.set_string("execution.checkpointing.dir", str(arguments.work / "checkpoint"))
     configuration.set_string("state.local-dir", str(arguments.work / "local"))
     configuration.set_integer("execution.epoch.max-records", arguments.records_per_epoch)
+    # Large epochs: their size is given in records, and what is exchanged in one of them stays in memory.
+    configuration.set_string("execution.epoch.max-bytes", "2 gb")
+    configuration.set_string("execution.gather-memory", "512 mb")
     return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(PARALLELISM)
 
 

@@ -110,5 +110,6 @@ class _LatestVersions(SinkWriter):
         key_names = [self._names[place] for place in self._key]
         keys = table.select(key_names).append_column("place", pa.array(np.arange(len(table))))
         last = keys.group_by(key_names, use_threads=False).aggregate([("place", "max")])["place_max"]
-        pq.write_table(table.take(last), self._path, compression="lz4")
+        # As fast as files of this kind are written: they are read once, to be checked.
+        pq.write_table(table.take(last), self._path, compression="none", use_dictionary=False, write_statistics=False)
         return [{"file": self._path.name}]

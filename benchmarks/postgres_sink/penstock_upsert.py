@@ -11,9 +11,9 @@ from pathlib import Path
 from common.contender import Result, parse_arguments
 from common.penstock_job import RECORD_TYPE, make_environment
 from penstock.cli.dev_servers import PostgresServer
-from penstock.cli.dev_servers.downloads import CACHE_VARIABLE
 from penstock.cli.dev_servers.postgres import PASSWORD, USER
 from penstock.common import Row, Types
+from penstock.common.cache_directory import CACHE_VARIABLE
 from penstock.connectors.jdbc.databases import database_of
 from penstock.connectors.jdbc.session import Session
 from penstock.connectors.sink import (

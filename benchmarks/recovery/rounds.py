@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 VALUE_BYTES = 80
+ENTRY_BYTES = len("key-0000000000") + VALUE_BYTES
 _FIRST_TIME = 1_600_000_000
 
 

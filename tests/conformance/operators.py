@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock.common import Duration, Time, Types, WatermarkStrategy
+import numpy as np
+
+from conformance.operator_inputs import OTHERS, PAIR, RECORDS, Mean, keyed, records, timed_and_keyed
+from conformance.window_operators import WINDOWS
+from penstock.common import Time, Types
 from penstock.connectors.files import FileSource, JsonLinesFormat
 from penstock.datastream import (
     AsyncDataStream,
     AsyncFunction,
+    AsyncRetryStrategy,
     DataStream,
-    KeyedStream,
     OutputTag,
     StreamExecutionEnvironment,
 )
 from penstock.datastream.functions import (
-    AggregateFunction,
     BroadcastProcessFunction,
     CheckpointedFunction,
     CoFlatMapFunction,
@@ -28,14 +31,14 @@ from penstock.datastream.functions import (
     FlatMapFunction,
     FunctionInitializationContext,
     FunctionSnapshotContext,
+    KeyedBatchContext,
     KeyedBroadcastProcessFunction,
+    KeyedCoBatchFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     MapFunction,
     ProcessFunction,
-    ProcessWindowFunction,
     RuntimeContext,
-    WindowFunction,
 )
 from penstock.datastream.state import (
     AggregatingStateDescriptor,
@@ -44,38 +47,7 @@ from penstock.datastream.state import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from penstock.datastream.window import (
-    CountEvictor,
-    CountTrigger,
-    CumulativeEventTimeWindows,
-    EventTimeSessionWindows,
-    GlobalWindows,
-    SlidingEventTimeWindows,
-    TumblingEventTimeWindows,
-)
-
-PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
-# Seven keys that come again in every epoch; times that rise, with every fifth record a little late.
-RECORDS = [(f"k{n % 7}", n * 10 - (25 if n % 5 == 0 else 0)) for n in range(3, 51)]
-OTHERS = [(f"k{n % 5}", n * 7) for n in range(4, 28)]
-
-
-def records(env: StreamExecutionEnvironment) -> DataStream:
-    return env.from_collection(RECORDS, PAIR)
-
-
-def keyed(env: StreamExecutionEnvironment) -> KeyedStream:
-    return records(env).key_by(lambda pair: pair[0], Types.STRING())
-
-
-def timed(stream: DataStream) -> DataStream:
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
-    return stream.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(lambda pair, _: pair[1]))
-
-
-def timed_and_keyed(env: StreamExecutionEnvironment) -> KeyedStream:
-    return timed(records(env)).key_by(lambda pair: pair[0], Types.STRING())
-
+from penstock.expressions import col, explode
 
 # --- functions without keys
 
@@ -114,6 +86,69 @@ class Asked(AsyncFunction[Any, Any]):
         return [value, ("again", value[1])]
 
 
+class Unreliable(AsyncFunction[Any, Any]):
+    """The first call for a record fails."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.asked: set[Any] = set()
+
+    async def async_invoke(self, value: Any) -> list[Any]:
+        if value not in self.asked:
+            self.asked.add(value)
+            raise ConnectionError("try again")
+        return [value]
+
+
+ONCE_MORE = AsyncRetryStrategy.fixed_delay(2, 1, None, lambda error: isinstance(error, ConnectionError))
+
+
+def waited(method: str) -> Callable[[StreamExecutionEnvironment], DataStream]:
+    return lambda env: getattr(AsyncDataStream, method)(records(env), Unreliable(), Time.seconds(60), ONCE_MORE)
+
+
+class NumberedByShare(MapFunction, CheckpointedFunction):
+    """Every subtask gets what all have saved, and takes what is its own."""
+
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        shares = ListStateDescriptor("shares", Types.TUPLE([Types.INT(), Types.LONG()]))
+        self.saved = context.get_operator_state_store().get_union_list_state(shares)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+        self.count = dict(self.saved.get()).get(self.subtask, 0)
+
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        self.saved.update([(self.subtask, self.count)])
+
+    def map(self, value: Any) -> Any:
+        self.count += 1
+        return value, self.subtask, self.count
+
+
+def doubled(batch: Any) -> Any:
+    return {**batch, "f1": batch["f1"] * 2}
+
+
+def totals(batch: Any, ctx: KeyedBatchContext, name: str = "total") -> Iterator[Any]:
+    """The sum so far of every row's key: the same however the rows are cut into batches."""
+    state = ctx.get_state(ValueStateDescriptor(name, Types.LONG()))
+    sums = state.get_many(ctx.distinct_keys).fill_null(0).to_pylist()
+    rows = []
+    for code, number in zip(ctx.key_codes, batch["f1"], strict=True):
+        sums[code] += int(number)
+        rows.append(sums[code])
+    state.put_many(ctx.distinct_keys, np.array(sums))
+    yield {"f0": batch["f0"], "f1": np.array(rows)}
+
+
+class TotalsOfBoth(KeyedCoBatchFunction):
+    def process_batch1(self, batch: Any, ctx: KeyedBatchContext) -> Iterator[Any]:
+        return totals(batch, ctx, "first")
+
+    def process_batch2(self, batch: Any, ctx: KeyedBatchContext) -> Iterator[Any]:
+        return totals(batch, ctx, "second")
+
+
 # --- keyed functions
 
 
@@ -148,21 +183,6 @@ class EveryState(KeyedProcessFunction):
             self.map.clear()
 
 
-class Mean(AggregateFunction):
-    def create_accumulator(self) -> Any:
-        return 0, 0
-
-    def add(self, value: Any, accumulator: Any) -> Any:
-        number = value if isinstance(value, int) else value[1]
-        return accumulator[0] + number, accumulator[1] + 1
-
-    def get_result(self, accumulator: Any) -> Any:
-        return accumulator[0] / accumulator[1]
-
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
-
-
 class Counted:
     """A count for each key, for functions of several classes."""
 
@@ -188,6 +208,17 @@ class CountedFlatMap(Counted, FlatMapFunction):
 class CountedFilter(Counted, FilterFunction):
     def filter(self, value: Any) -> bool:
         return self.count() % 3 == 0
+
+
+class Overdue(Counted, KeyedProcessFunction):
+    """A timer that is due at once, in processing time. How often it fires depends on the epochs: the first counts."""
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        ctx.timer_service().register_processing_time_timer(1_000)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+        if self.count() == 1:
+            yield ctx.get_current_key(), timestamp
 
 
 class Timers(Counted, KeyedProcessFunction):
@@ -222,6 +253,21 @@ class BothFlatMapped(CoFlatMapFunction):
 
     def flat_map2(self, value: Any) -> Iterable[Any]:
         return [value]
+
+
+class CountedBoth(Counted, CoMapFunction):
+    def map1(self, value: Any) -> Any:
+        return value[0], self.count()
+
+    map2 = map1
+
+
+class CountedFlatBoth(Counted, CoFlatMapFunction):
+    def flat_map1(self, value: Any) -> Iterable[Any]:
+        yield from [(value[0], self.count())] * 2
+
+    def flat_map2(self, value: Any) -> Iterable[Any]:
+        yield value[0], -self.count()
 
 
 class BothProcessed(CoProcessFunction):
@@ -259,32 +305,6 @@ class KeyedRuled(Counted, KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
         ctx.get_broadcast_state(RULES).put(*value)
 
 
-# --- windows
-
-
-class Contents(ProcessWindowFunction[Any, Any, Any, Any]):
-    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
-        firings = context.global_state().get_state(ValueStateDescriptor("firings", Types.LONG()))
-        firings.update((firings.value() or 0) + 1)
-        yield key, str(context.window()), [element[1] for element in elements], firings.value()
-
-
-class Sizes(WindowFunction[Any, Any, Any, Any]):
-    def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
-        return [(key, str(window), len(list(inputs)))]
-
-
-LATE = OutputTag("late", PAIR)
-
-
-def late_records(env: StreamExecutionEnvironment) -> DataStream:
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda pair, _: pair[1])
-    stream = records(env).assign_timestamps_and_watermarks(strategy).key_by(lambda pair: pair[0], Types.STRING())
-    windows = stream.window(TumblingEventTimeWindows.of(Time.milliseconds(20))).side_output_late_data(LATE)
-    main = windows.process(Contents(), Types.PICKLED_BYTE_ARRAY())
-    return main.union(main.get_side_output(LATE).map(lambda pair: ("late", pair), Types.PICKLED_BYTE_ARRAY()))
-
-
 def files(env: StreamExecutionEnvironment) -> DataStream:
     row = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
     directory = Path(env.configuration.get_string("execution.checkpointing.dir", "")).parent / "in"
@@ -296,8 +316,6 @@ def files(env: StreamExecutionEnvironment) -> DataStream:
     return env.from_source(FileSource.for_record_stream_format(JsonLinesFormat(row), str(directory)).build())
 
 
-TUMBLING = TumblingEventTimeWindows.of(Time.milliseconds(60))
-
 OPERATORS: dict[str, Callable[[StreamExecutionEnvironment], DataStream]] = {
     "map": lambda env: records(env).map(lambda pair: (pair[0], pair[1] + 1), PAIR),
     "flat_map": lambda env: records(env).flat_map(lambda pair: [pair] * (pair[1] % 3), PAIR),
@@ -305,6 +323,13 @@ OPERATORS: dict[str, Callable[[StreamExecutionEnvironment], DataStream]] = {
     "process": side_outputs,
     "project": lambda env: records(env).project(1),
     "list state of operators": lambda env: records(env).map(Numbered()),
+    "union list state": lambda env: records(env).map(NumberedByShare()),
+    "forward": lambda env: records(env).forward().map(lambda pair: pair, PAIR).set_parallelism(1),
+    "select": lambda env: records(env).select("f0", twice=col("f1") * 2),
+    "map by an expression": lambda env: records(env).map((col("f0").upper(), col("f1") + 1)),
+    "filter by an expression": lambda env: records(env).filter(col("f1") % 3 > 0),
+    "flat_map by an expression": lambda env: records(env).flat_map(explode(col("f0").split("k"))),
+    "map_batches": lambda env: records(env).map_batches(doubled, PAIR, "numpy"),
     "rebalance": lambda env: records(env).rebalance().map(Numbered()).set_parallelism(3),
     "rescale": lambda env: records(env).rescale().map(lambda pair: pair).set_parallelism(3),
     "shuffle": lambda env: records(env).shuffle().map(lambda pair: pair).set_parallelism(3),
@@ -316,6 +341,9 @@ OPERATORS: dict[str, Callable[[StreamExecutionEnvironment], DataStream]] = {
     "file source": files,
     "async, ordered": lambda env: AsyncDataStream.ordered_wait(records(env), Asked(), Time.seconds(60)),
     "async, unordered": lambda env: AsyncDataStream.unordered_wait(records(env), Asked(), Time.seconds(60)),
+    "async, ordered, with retries": waited("ordered_wait_with_retry"),
+    "async, unordered, with retries": waited("unordered_wait_with_retry"),
+    "keyed process_batches": lambda env: keyed(env).process_batches(totals, PAIR, "numpy"),
     "keyed process": lambda env: keyed(env).process(EveryState()),
     "keyed map": lambda env: keyed(env).map(CountedMap()),
     "keyed flat_map": lambda env: keyed(env).flat_map(CountedFlatMap()),
@@ -327,38 +355,20 @@ OPERATORS: dict[str, Callable[[StreamExecutionEnvironment], DataStream]] = {
     "min_by": lambda env: keyed(env).min_by(1),
     "max_by": lambda env: keyed(env).max_by(1),
     "event-time timers": lambda env: timed_and_keyed(env).process(Timers()),
+    "processing-time timers": lambda env: keyed(env).process(Overdue()),
     "two keyed operators": lambda env: keyed(env).sum(1).key_by(lambda pair: pair[1] % 3).map(CountedMap()),
     "connect, map": lambda env: records(env).connect(others(env)).map(BothMapped()),
     "connect, flat_map": lambda env: records(env).connect(others(env)).flat_map(BothFlatMapped()),
+    "connect, keyed map": lambda env: records(env).connect(others(env)).key_by(0, 0).map(CountedBoth()),
+    "connect, keyed flat_map": lambda env: records(env).connect(others(env)).key_by(0, 0).flat_map(CountedFlatBoth()),
     "connect, process": lambda env: records(env).connect(others(env)).process(BothProcessed()),
     "connect, keyed process": lambda env: records(env).connect(others(env)).key_by(0, 0).process(Matched()),
+    "connect, process_batches": lambda env: (
+        records(env).connect(others(env)).key_by(0, 0).process_batches(TotalsOfBoth(), PAIR, "numpy")
+    ),
     "broadcast process": lambda env: records(env).connect(others(env).broadcast(RULES)).process(Ruled()),
     "keyed broadcast process": lambda env: keyed(env).connect(others(env).broadcast(RULES)).process(KeyedRuled()),
-    "tumbling windows": lambda env: timed_and_keyed(env).window(TUMBLING).process(Contents()),
-    "sliding windows": lambda env: (
-        timed_and_keyed(env)
-        .window(SlidingEventTimeWindows.of(Time.milliseconds(90), Time.milliseconds(30)))
-        .process(Contents())
-    ),
-    "cumulative windows": lambda env: (
-        timed_and_keyed(env)
-        .window(CumulativeEventTimeWindows.of(Time.milliseconds(90), Time.milliseconds(30)))
-        .process(Contents())
-    ),
-    "session windows": lambda env: (
-        timed_and_keyed(env).window(EventTimeSessionWindows.with_gap(Time.milliseconds(71))).process(Contents())
-    ),
-    "count windows": lambda env: keyed(env).count_window(3).process(Contents()),
-    "sliding count windows": lambda env: keyed(env).count_window(4, 2).process(Contents()),
-    "global windows": lambda env: keyed(env).window(GlobalWindows.create()).trigger(CountTrigger.of(3)).apply(Sizes()),
-    "windows of all records": lambda env: timed(records(env)).window_all(TUMBLING).reduce(lambda a, b: (".", b[1])),
-    "reduce in windows": lambda env: timed_and_keyed(env).window(TUMBLING).reduce(lambda a, b: (a[0], a[1] + b[1])),
-    "aggregate in windows": lambda env: timed_and_keyed(env).window(TUMBLING).aggregate(Mean()),
-    "aggregate in sessions": lambda env: (
-        timed_and_keyed(env).window(EventTimeSessionWindows.with_gap(Time.milliseconds(71))).aggregate(Mean())
-    ),
-    "evictor": lambda env: timed_and_keyed(env).window(TUMBLING).evictor(CountEvictor.of(1)).process(Contents()),
-    "late records": late_records,
+    **WINDOWS,
 }  # fmt: skip
 
 

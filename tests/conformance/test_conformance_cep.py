@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cep import CEP, AfterMatchSkipStrategy, Pattern, PatternProcessFunction
+from penstock.cep import CEP, AfterMatchSkipStrategy, Pattern, PatternProcessFunction, WithinType
 from penstock.common import JobExecutionException, Row, Types, WatermarkStrategy
 from penstock.common.codecs import codec_for
 from penstock.common.watermark_strategy import TimestampAssigner
@@ -40,15 +40,18 @@ def larger(event: Row, ctx: Any) -> bool:
 
 
 def patterns() -> dict[str, Pattern]:
-    """One of each: contiguity, quantifier, negation, group, skip strategy, condition."""
-    past = AfterMatchSkipStrategy.skip_past_last_event()
-    to_last = AfterMatchSkipStrategy.skip_to_last("a")
+    """Each contiguity, quantifier, negation, time limit, group, skip strategy and kind of condition."""
+    past, to_next = AfterMatchSkipStrategy.skip_past_last_event(), AfterMatchSkipStrategy.skip_to_next()
+    to_first, to_last = AfterMatchSkipStrategy.skip_to_first("b"), AfterMatchSkipStrategy.skip_to_last("a")
     kind = col("kind")
+    inner = Pattern.begin("e").where(kind == "c").next("f").where(kind != "c")
+    rounds = Pattern.begin("b").where(kind == "b").followed_by(inner).optional()
     pair = Pattern.begin("c").where(is_kind("c")).followed_by("d").where(is_kind("d"))
     return {
         "strict": Pattern.begin("a").where(kind == "a").next("b").where(kind == "b"),
         "relaxed": Pattern.begin("a").where(kind == "a").followed_by("b").where(is_kind("b")).within("60 ms"),
-        "any": Pattern.begin("a").where(is_kind("a")).followed_by_any("b").where(kind == "b").within("80 ms"),
+        "any": Pattern.begin("a").where(is_kind("a")).followed_by_any("b").subtype(Row).where(kind == "b")
+        .within("80 ms"),
         "not": Pattern.begin("a").where(kind == "a").not_followed_by("c").where(kind == "c").followed_by("b")
         .where(kind == "b").within("90 ms"),
         "not next": Pattern.begin("a").where(kind == "a").not_next("c").where(kind == "c").followed_by("d")
@@ -59,6 +62,13 @@ def patterns() -> dict[str, Pattern]:
         .within("70 ms"),
         "until": Pattern.begin("b").where(larger).one_or_more().allow_combinations().until(kind == "d").within("60 ms"),
         "group": Pattern.begin("a").where(kind == "a").followed_by(pair).times(2).within("150 ms"),
+        "nested": Pattern.begin(rounds).times(1, 2).followed_by("a").where(kind == "a").within("120 ms"),
+        "or": Pattern.begin("a", to_next).where(kind == "a").or_(kind == "c").times_or_more(2).greedy().next("b")
+        .where(kind == "b").within("90 ms"),
+        "optional": Pattern.begin("a", to_first).where(kind == "a").followed_by("c").where(is_kind("c")).optional()
+        .followed_by("b").where(kind == "b").within("60 ms"),
+        "gap": Pattern.begin("a").where(kind == "a").followed_by("b").where(kind == "b").times(2, window_time="40 ms")
+        .followed_by("d").where(kind == "d").within("30 ms", WithinType.PREVIOUS_AND_CURRENT),
     }  # fmt: skip
 
 
@@ -128,8 +138,7 @@ def searched(stream: DataStream, names: Iterable[str], switch: Path) -> DataStre
 def test_patterns_over_many_epochs_with_a_restart_in_the_middle(
     env: StreamExecutionEnvironment, engine_and_mode: tuple[str, str], tmp_path: Path
 ) -> None:
-    # On Spark some will do: what patterns mean is the operator's, which is the same everywhere.
-    names = list(patterns()) if engine_and_mode[0] == "local" else ["relaxed", "absent", "loop"]
+    names = list(patterns())
     env.configuration.set_string("execution.epoch.max-records", "25" if engine_and_mode[0] == "local" else "60")
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(40).with_timestamp_assigner(Time())
     switch = tmp_path / "power is back"
@@ -159,19 +168,31 @@ class WithId(PatternProcessFunction):
         yield ctx.pattern_id(), match["one"][0].number, match["two"][0].number
 
 
-def test_patterns_that_come_by_a_stream_and_a_stream_without_keys(env: StreamExecutionEnvironment) -> None:
+def test_patterns_that_come_by_a_stream_a_stream_without_keys_and_events_as_they_come(
+    env: StreamExecutionEnvironment,
+) -> None:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(40).with_timestamp_assigner(Time())
     events = env.from_collection(EVENTS, EVENT).assign_timestamps_and_watermarks(strategy)
     updates = env.from_collection([change("ab", "d", "d"), change("ab", "a", "b"), change("ba", "b", "a")])
     result_type = Types.TUPLE([Types.STRING(), Types.INT(), Types.INT()])
     keyed = CEP.changing_patterns(events.key_by("key"), updates).process(WithId(), result_type)
     whole = CEP.pattern(events, Pattern.begin("one").where(is_kind("c")).next("two").where(col("kind") == "d"))
-    found = list(keyed.union(whole.process(WithId(), result_type)).execute_and_collect())
+    as_they_come = CEP.pattern(
+        env.from_collection(EVENTS, EVENT).key_by("key"),
+        Pattern.begin("one").where(col("kind") == "a").next("two").where(is_kind("c")),
+    ).in_processing_time()
+    others = whole.process(WithId(), result_type), as_they_come.process(WithId(), result_type)
+    found = list(keyed.union(*others).execute_and_collect())
     ordered = sorted(EVENTS, key=lambda event: event.time)
     wanted = []
-    for name, key_of, kinds in (("ab", "key", "ab"), ("ba", "key", "ba"), ("", None, "cd")):
-        for key in "xyz" if key_of else [None]:
-            group = [event for event in ordered if key is None or event.key == key]
+    for name, events_in_order, keys, kinds in (
+        ("ab", ordered, "xyz", "ab"),
+        ("ba", ordered, "xyz", "ba"),
+        ("", ordered, [None], "cd"),
+        ("", EVENTS, "xyz", "ac"),
+    ):
+        for key in keys:
+            group = [event for event in events_in_order if key is None or event.key == key]
             wanted += [(name, one.number, two.number) for one, two in pairwise(group) if one.kind + two.kind == kinds]
     assert sorted(found) == sorted(wanted)
     assert len(wanted) > 10

@@ -54,6 +54,10 @@ class Numbered(MapFunction, CheckpointedFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.subtask = runtime_context.get_index_of_this_subtask()
+        metrics = runtime_context.get_metrics_group().add_group("mine")
+        self.counter, self.meter = metrics.counter("records"), metrics.meter("rate")
+        self.numbers = metrics.distribution("numbers")
+        metrics.gauge("own", lambda: self.own)
 
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
         self.saved_own.update([self.own - 3, 3])
@@ -64,7 +68,21 @@ class Numbered(MapFunction, CheckpointedFunction):
         if is_due and not (self.directory / "power is back").exists():
             raise RuntimeError("power cut")
         self.own += 1
+        self.counter.inc()
+        self.meter.mark_event()
+        self.numbers.update(value)
         return Row(self.subtask, self.own, self.all, value)
+
+
+def check_metrics(tasks: list[Any], by_subtask: dict[int, list[int]], mode: str) -> None:
+    """Metrics count what a worker has done since it started: all of a batch; of a stream, the last epoch at least."""
+    mine = [task for task in tasks if "numbered.mine.records" in task["counters"]]
+    assert sorted(task["gauges"]["numbered.mine.own"] for task in mine) == sorted(map(max, by_subtask.values()))
+    counted = sum(task["counters"]["numbered.mine.records"] for task in mine)
+    assert counted == COUNT if mode == "BATCH" else 0 < counted <= COUNT
+    assert sum(task["distributions"]["numbered.mine.numbers"]["count"] for task in mine) == counted
+    assert sum(task["meters"]["numbered.mine.rate"]["count"] for task in mine) == counted
+    assert max(task["distributions"]["numbered.mine.numbers"]["max"] for task in mine) == COUNT - 1
 
 
 def test_functions_go_on_where_they_were(env: StreamExecutionEnvironment, mode: str, tmp_path: Path) -> None:
@@ -88,6 +106,7 @@ def test_functions_go_on_where_they_were(env: StreamExecutionEnvironment, mode: 
         by_subtask[record["subtask"]].append(record["own"])
     for owned in by_subtask.values():
         assert sorted(owned) == list(range(1, len(owned) + 1))
+    check_metrics([task["metrics"] for task in job.metrics()["tasks"].values()], by_subtask, mode)
     if mode == "BATCH":
         assert {record["all"] for record in records} == {0}
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from conformance import operators
+from conformance import operator_inputs, operators, window_operators
 from conformance.operators import OPERATORS, Labelled
 from penstock.common import Configuration, Types, fail_points
 from penstock.common.errors import JobExecutionException
@@ -19,7 +19,8 @@ from penstock.common.fail_points import SimulatedCrash
 from penstock.connectors.files import FileSink
 from penstock.datastream import StreamExecutionEnvironment
 
-cloudpickle.register_pickle_by_value(operators)  # Spark's workers have it under no name
+for module in (operator_inputs, operators, window_operators):
+    cloudpickle.register_pickle_by_value(module)  # Spark's workers have it under no name
 
 CRASHES = ("record emitted", "task.state.staged", "manifest.after")
 """In the middle of an epoch, at its end before the commit, and between two epochs."""

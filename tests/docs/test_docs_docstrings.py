@@ -10,22 +10,24 @@ import doctest
 import importlib
 import inspect
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import penstock.common
 import penstock.datastream
+import penstock.datastream.functions
 import penstock.datastream.state
 from penstock.datastream import (
+    AsyncDataStream,
     BroadcastConnectedStream,
     ConnectedStreams,
     DataStream,
+    DataStreamSink,
     KeyedStream,
     StreamExecutionEnvironment,
 )
-from penstock.datastream.environment_settings import EnvironmentSettings
-from penstock.datastream.streams.operator_settings import OperatorSettings
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 IMPORTED: dict[str, Any] = {
@@ -39,36 +41,32 @@ USERS_CALL = (
     KeyedStream,
     ConnectedStreams,
     BroadcastConnectedStream,
+    AsyncDataStream,
+    DataStreamSink,
 )
+REFUSED = {
+    "for those who add operators": {"DataStream.operator", "KeyedStream.operator", "DataStreamSink.operator"},
+    "it is refused, with what to call instead": {"DataStream.window", "DataStream.count_window", "KeyedStream.cache"},
+}
 WITHOUT_EXAMPLE = {
-    "for those who add operators": {"operator"},
-    "the example of ConnectedStreams and BroadcastConnectedStream shows it": {"connect", "broadcast"},
-    "which subtask gets a record is not seen in a result": {"rebalance", "rescale", "shuffle", "forward", "global_"},
-    "a setting, or asks for one: the example of the class shows the manner": {
-        "get_name",
-        "get_type",
-        "get_execution_config",
-        "get_execution_environment",
-        "set_max_parallelism",
-        "set_buffer_timeout",
-        "start_new_chain",
-        "force_non_parallel",
+    "what several classes have in common: each of those has an example": {
+        "AppendingState",
+        "BaseBroadcastProcessFunction",
+        "KeyedStateStore",
+        "MergingState",
+        "State",
     },
-    "event time and windows have pages of their own": {
-        "assign_timestamps_and_watermarks",
-        "window",
-        "window_all",
-        "count_window",
-        "count_window_all",
+    "programs are given one: the functions that are have examples": {
+        "BroadcastState",
+        "FunctionInitializationContext",
+        "FunctionSnapshotContext",
+        "KeyedBatchContext",
+        "OperatorStateStore",
+        "ReadOnlyBroadcastState",
     },
-    "the how-to on upgrades has examples, which are run": {"check_upgrade", "execute_backfill_to_live"},
-    "needs something outside the program, or refuses": {
-        "cache",
-        "clear_job_listeners",
-        "close",
-        "create_input",
-        "sink_to",
-    },
+    "the example of AggregatingState has it": {"AggregatingStateDescriptor"},
+    "the example of AsyncRetryStrategy has it": {"AsyncRetryPredicate"},
+    "emits what it is given": {"PassThroughAllWindowFunction", "PassThroughWindowFunction"},
 }
 
 
@@ -97,13 +95,36 @@ def test_the_examples_of_a_docstring_run(
     assert not failed, "".join(report)
 
 
-@pytest.mark.parametrize("described", USERS_CALL)
+def examples_in(described: object) -> str:
+    return "\n".join(
+        line for line in (inspect.getdoc(described) or "").splitlines() if line.startswith((">>> ", "... "))
+    )
+
+
+@pytest.mark.parametrize("described", USERS_CALL, ids=lambda described: described.__name__)
 def test_what_users_call_has_an_example(described: type) -> None:
-    own = {name: member for name, member in vars(described).items() if callable(member) and not name.startswith("_")}
-    without = {name for name, method in own.items() if ">>> " not in (inspect.getdoc(method) or "")}
+    methods = {
+        name: member
+        for name, member in inspect.getmembers(described, callable)
+        if not name.startswith("_") and member.__module__.startswith("penstock")
+    }
+    of_class = examples_in(described)
+    without = {
+        f"{described.__name__}.{name}"
+        for name, method in methods.items()
+        if not examples_in(method) and f".{name}(" not in of_class
+    }
+    assert methods
+    assert without - set().union(*REFUSED.values()) == set()
+
+
+@pytest.mark.parametrize("module", [penstock.datastream.functions, penstock.datastream.state], ids=lambda m: m.__name__)
+def test_what_users_extend_or_describe_has_an_example(module: ModuleType) -> None:
+    without = {name for name in module.__all__ if not _has_example(getattr(module, name))}
     assert without - set().union(*WITHOUT_EXAMPLE.values()) == set()
 
 
-@pytest.mark.parametrize("settings", [OperatorSettings, EnvironmentSettings])
-def test_classes_of_settings_have_an_example(settings: type) -> None:
-    assert ">>> " in (settings.__doc__ or "")
+def _has_example(described: type) -> bool:
+    return bool(examples_in(described)) or any(
+        examples_in(member) for name, member in vars(described).items() if callable(member) and not name.startswith("_")
+    )

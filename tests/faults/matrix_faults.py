@@ -106,13 +106,14 @@ class _Injector:
     @contextmanager
     def temporary(self, storage: LocalCheckpointStorage, directory: Path, content: bytes) -> Generator[Path]:
         """A write to the checkpoint."""
-        if self._dead and directory.name == "runs":
+        is_of_protocol = directory.name != "runs"
+        if self._dead and not is_of_protocol:
             # The job's thread lives on and wants to say how it ended; a dead process says nothing.
             raise OSError(errno.EIO, "dead")
         self._unless_dead("write")
-        if self._strikes("full"):
+        if is_of_protocol and self._strikes("full"):
             raise OSError(errno.ENOSPC, "no space left on device")
-        if self._strikes("torn"):
+        if is_of_protocol and self._strikes("torn"):
             directory.mkdir(parents=True, exist_ok=True)
             (directory / f".tmp-torn-{self._uses['torn']}").write_bytes(content[: len(content) // 2])
             self._die("write")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from faults.matrix_clock import ClockOfFile
 from faults.matrix_ledger import LedgerSink
 from penstock.common import Configuration, Row, Types, WatermarkStrategy, fail_points
 from penstock.common.clock import Clock
@@ -159,6 +160,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--services", help="JSON of where topics and tables are")
+    parser.add_argument("--clock", type=Path, help="the file that says by how many ms the clock is wrong")
     arguments = parser.parse_args()
     options = dict(option.split("=", 1) for option in arguments.option)
     services = None
@@ -167,7 +169,8 @@ def main() -> None:
         from faults.matrix_services import MatrixServices
 
         services = MatrixServices.from_json(arguments.services)
-    start_matrix_job(arguments.source, arguments.directory, options, services=services).wait()
+    clock = None if arguments.clock is None else ClockOfFile(arguments.clock)
+    start_matrix_job(arguments.source, arguments.directory, options, clock=clock, services=services).wait()
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
+from penstock.engine.spark import worker_daemon
 
 TESTS = Path(__file__).resolve().parents[1]
 SCRIPT = Path(__file__).with_name("matrix_job.py")
@@ -26,14 +29,19 @@ class MatrixProcess:
         *,
         fail_points: str = "",
         services: str | None = None,
+        clock: Path | None = None,
     ) -> None:
         command = [sys.executable, str(SCRIPT), str(source), str(directory)]
         for key, value in options.items():
             command += ["--option", f"{key}={value}"]
         if services is not None:
             command += ["--services", services]
+        if clock is not None:
+            command += ["--clock", str(clock)]
         path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
-        self._errors = (directory.parent / f"{directory.name}.log").open("ab")
+        self.log = directory.parent / f"{directory.name}.log"
+        """What this start and those before have said."""
+        self._errors = self.log.open("ab")
         self._process = subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": path, ENVIRONMENT_VARIABLE: fail_points},
@@ -52,6 +60,19 @@ class MatrixProcess:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
+
+    def is_paused(self, mark: Path, seconds: float) -> bool:
+        """Waits until the driver has stopped itself at the fail point that makes `mark`; False where it does not."""
+        deadline = time.monotonic() + seconds
+        while self.is_running and time.monotonic() < deadline:
+            if mark.exists() and _state_of(Path(f"/proc/{self._process.pid}")) == "T":
+                return True
+            time.sleep(0.02)
+        return False
+
+    def go_on(self) -> None:
+        """Ends the pause."""
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """SIGKILL to the driver alone: its JVM and its workers find out by themselves."""
@@ -76,18 +97,40 @@ class MatrixProcess:
 
 def kill_process(process: int) -> bool:
     """SIGKILL; False where it has ended by itself."""
+    return signal_processes([process], signal.SIGKILL) == 1
+
+
+def signal_processes(processes: Sequence[int], how: signal.Signals) -> int:
+    """To how many of them the signal has gone: those that have not ended by themselves."""
+    reached = 0
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, how)
+            reached += 1
+    return reached
+
+
+def _status_of(entry: Path) -> list[str]:
+    """State, parent, group and session; empty where the process has ended."""
     try:
-        os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    return True
+        return (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _state_of(entry: Path) -> str:
+    return next(iter(_status_of(entry)), "")
 
 
 def _session_of(entry: Path) -> int:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[3])
-    except OSError:
-        return -1
+    status = _status_of(entry)
+    return int(status[3]) if status else -1
+
+
+def with_children(process: int) -> list[int]:
+    """The process and what it has started."""
+    entries = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [process, *(int(entry.name) for entry in entries if _status_of(entry)[1:2] == [str(process)])]
 
 
 def _kind_of(entry: Path) -> str:
@@ -96,7 +139,7 @@ def _kind_of(entry: Path) -> str:
     except OSError:
         return ""
     text = b" ".join(words)
-    if b"pyspark.daemon" in text:
+    if _is_daemon(text):
         # The daemon itself has the JVM as its parent; workers are its children, under the same command.
         return "worker" if _parent_is_daemon(entry) else "daemon"
     if b"CoarseGrainedExecutorBackend" in text:
@@ -104,9 +147,13 @@ def _kind_of(entry: Path) -> str:
     return "jvm" if words and words[0].endswith(b"java") else ""
 
 
+def _is_daemon(command: bytes) -> bool:
+    """Spark's own, or the one that workers on the driver's machine come from."""
+    return any(module.encode() in command for module in ("pyspark.daemon", worker_daemon.__name__))
+
+
 def _parent_is_daemon(entry: Path) -> bool:
     try:
-        parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-        return b"pyspark.daemon" in Path("/proc", parent, "cmdline").read_bytes()
+        return any(_is_daemon(Path("/proc", each, "cmdline").read_bytes()) for each in _status_of(entry)[1:2])
     except OSError:
         return False

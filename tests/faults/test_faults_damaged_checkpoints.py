@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,10 @@ class Job:
         self.options = {**OPTIONS, "state.backend": "lmdb", "state.local-dir": str(directory / "local")}
         write_input(directory / "in")
 
-    def run(self, *, crash_after_manifests: int | None = None) -> dict[str, Any]:
-        fail_points.arm(None if crash_after_manifests is None else _CrashAfter(crash_after_manifests))
+    def run(
+        self, *, crash_after_manifests: int | None = None, hook: Callable[[str], None] | None = None
+    ) -> dict[str, Any]:
+        fail_points.arm(hook if crash_after_manifests is None else _CrashAfter(crash_after_manifests))
         try:
             job = start_job(
                 source=self.directory / "in",
@@ -163,6 +165,24 @@ def test_a_torn_or_foreign_local_store_is_rebuilt(job, damage):
     else:
         shutil.copy(stores[1], stores[0])
     job.run()
+    assert job.is_right
+
+
+def test_a_local_store_that_is_damaged_while_it_is_open_costs_a_restart(job):
+    job.options |= {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "1 ms"}
+    epochs = 0
+
+    def damage(name: str) -> None:
+        nonlocal epochs
+        epochs += name == "action.before"
+        if name == "action.before" and epochs == 3:
+            for store in (job.directory / "local").rglob("*.mdb"):
+                with store.open("rb+") as file:
+                    file.seek(2 * 4096)
+                    file.write(bytes(store.stat().st_size - 2 * 4096))
+
+    metrics = job.run(hook=damage)
+    assert metrics["restarts"] > 0
     assert job.is_right
 
 

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faults.matrix_faults import KINDS, Fault, Schedule, run_schedule
-from faults.matrix_job import write_matrix_input
+from faults.matrix_faults import KINDS, OPTIONS, Fault, Schedule, run_schedule
+from faults.matrix_job import start_matrix_job, write_matrix_input
 from faults.matrix_oracle import MatrixOracle
+from penstock.common import fail_points
+from penstock.common.fail_points import SimulatedCrash
+from penstock.testing import VirtualClock
 
 EXAMPLES = int(os.environ.get("PENSTOCK_MATRIX_EXAMPLES", "0"))
 IN_SUITE = 60
@@ -66,6 +71,34 @@ def test_any_schedule_of_faults_loses_nothing_and_doubles_nothing(
     place: Path, schedule: Schedule, backend: str
 ) -> None:
     check(place, schedule, backend)
+
+
+@pytest.mark.parametrize("publishing", [1, 3])
+def test_sinks_are_at_most_one_epoch_apart_and_together_after_the_restart(place: Path, publishing: int) -> None:
+    """The driver dies when tables have an epoch and directories do not."""
+    directory, left = place / "run", [publishing]
+
+    def die(name: str) -> None:
+        left[0] -= name == "publish.tasks"
+        if left[0] <= 0:
+            raise SimulatedCrash(name)
+
+    try:
+        fail_points.arm(die)
+        with pytest.raises(SimulatedCrash):
+            start_matrix_job(place / "in", directory, OPTIONS, clock=VirtualClock()).wait(60)
+        fail_points.arm(None)
+        in_files = {int(path.stem.split("-")[-2]) for path in (directory / "sums").glob("*.json")}
+        with closing(sqlite3.connect(directory / "sums.db")) as connection:
+            found = connection.execute("SELECT DISTINCT epoch FROM records").fetchall()
+        in_table = {int(epoch.rpartition(".")[2]) for (epoch,) in found}
+        assert in_table - in_files == {max(in_table)}
+        assert not in_files - in_table
+        start_matrix_job(place / "in", directory, OPTIONS, clock=VirtualClock()).wait(60)
+        assert MatrixOracle(place / "in").differences(directory) == []
+    finally:
+        fail_points.arm(None)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

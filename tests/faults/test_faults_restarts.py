@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from penstock.common import Configuration, RestartStrategies, Types, fail_points
-from penstock.common.errors import JobExecutionException
+from penstock.common.errors import JobExecutionException, StateCorruptionError
 from penstock.common.job import JobStatus
 from penstock.connectors.sink import Committer, CommitterContext, EpochId, Token
 from penstock.datastream import StreamExecutionEnvironment
@@ -210,6 +210,21 @@ def test_publishing_that_fails_is_tried_again_by_the_restart(tmp_path: Path, clo
     assert not BROKEN
     assert job.metrics()["restarts"] == 3
     assert sink.records == RIGHT
+
+
+def test_a_job_whose_end_cannot_be_noted_down_ends(tmp_path: Path, clock: VirtualClock, messages: list[str]) -> None:
+    write = LocalCheckpointStorage.put_if_absent
+
+    def gone(self: LocalCheckpointStorage, path: str, content: bytes) -> bool:
+        if path.endswith(".ended.json"):
+            raise StateCorruptionError("the directory is gone")
+        return write(self, path, content)
+
+    sink = MemorySink()
+    with patch.object(LocalCheckpointStorage, "put_if_absent", gone):
+        start(tmp_path, clock, sink, failures=0).wait(SECONDS)
+    assert sink.records == RIGHT
+    assert "the job's end cannot be noted down: the directory is gone" in messages
 
 
 def test_a_dead_process_writes_no_sign_that_the_job_has_ended(tmp_path: Path, clock: VirtualClock) -> None:

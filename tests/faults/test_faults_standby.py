@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from faults.matrix_job import write_matrix_input
+from faults.matrix_oracle import MatrixOracle
+from faults.matrix_processes import MatrixProcess
 from faults.rolling_job import expected, published, start_job, write_input
 from penstock.common import fail_points
 from penstock.common.fail_points import SimulatedCrash
@@ -83,6 +86,25 @@ def test_a_stand_by_driver_waits_while_the_other_gives_signs_of_life_and_ends_wi
         fail_points.arm(None)
     assert waiting.metrics()["epochs"] == 0
     assert published(directory / "out") == expected(directory / "in")
+
+
+def test_a_driver_that_falls_asleep_is_followed_and_stops_when_it_wakes_up(tmp_path: Path) -> None:
+    """Two processes: the first is held by SIGSTOP in the middle of an epoch, and knows nothing of the second."""
+    source, run, mark = tmp_path / "in", tmp_path / "run", tmp_path / "asleep"
+    write_matrix_input(source)
+    options = {"execution.engine": "local", "execution.epoch.max-records": "16", "execution.standby.timeout": "1 s"}
+    processes = [MatrixProcess(source, run, options, fail_points=f"sink.files.renamed@2=pause:{mark}")]
+    try:
+        assert processes[0].is_paused(mark, SECONDS), processes[0].log.read_text()
+        processes.append(MatrixProcess(source, run, {**options, "execution.standby": "true"}))
+        assert processes[1].wait(SECONDS) == 0, processes[1].log.read_text()
+        processes[0].go_on()
+        assert processes[0].wait(SECONDS) == 1
+        assert "another driver has taken over the job" in processes[0].log.read_text()
+    finally:
+        for process in processes:
+            process.end()
+    assert MatrixOracle(source).differences(run) == []
 
 
 def test_a_stand_by_driver_of_nobody_runs_the_job(directory: Path) -> None:

@@ -29,6 +29,7 @@ STEPS = [
     "manifest.before@2",
     "manifest.after@2",
     "sink.kafka.sent@2",
+    "sink.kafka.marked@2",
     "sink.kafka.committed@2",
     "publish.after@2",
 ]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from penstock.cli.dev_servers.postgres import PASSWORD, USER
 from penstock.common import Configuration, Types, fail_points
 from penstock.common.errors import JobExecutionException, SinkError
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
-from penstock.connectors.jdbc import JdbcSink, JdbcSource
+from penstock.connectors.jdbc import JdbcSink, JdbcSource, table_reader
+from penstock.connectors.jdbc.table_reader import TableReader
 from penstock.datastream import StreamExecutionEnvironment
 from postgres.table_job import COLUMNS, published, start_table_job
 from services.postgres import Postgres
@@ -108,6 +110,38 @@ def test_the_server_is_killed_and_restarted_in_mid_epoch(postgres: Postgres, dir
         fail_points.arm(None)
     assert hits > 3
     assert published(postgres, table) == expected(directory / "in")
+
+
+@pytest.mark.faults
+def test_the_server_is_killed_and_restarted_while_its_rows_are_read(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = postgres.create_table("id bigint PRIMARY KEY")
+    postgres.execute(f"INSERT INTO {table} SELECT generate_series(1, 1000)")
+    copies = postgres.create_table("id bigint")
+    monkeypatch.setattr(table_reader, "_FETCH_ROWS", 100)
+    convert, pieces, is_down = TableReader._columns, iter(range(1000)), threading.Event()
+
+    def kill_the_server(reader: TableReader, rows: Any) -> Any:
+        if next(pieces) == 3:
+            postgres.kill()
+            is_down.set()
+        return convert(reader, rows)
+
+    monkeypatch.setattr(TableReader, "_columns", kill_the_server)
+    configuration = Configuration().set_string("execution.engine", "local")
+    configuration.set_string("execution.checkpointing.dir", str(tmp_path / "checkpoint"))
+    configuration.set_string("restart-strategy.type", "fixed-delay")
+    configuration.set_string("restart-strategy.fixed-delay.delay", "10 ms")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    source = JdbcSource.builder().set_connection_options(postgres.options()).set_table(table).set_slices(2).build()
+    env.from_source(source).sink_to(JdbcSink.insert(copies, source.produced_type, postgres.options()))
+    job = env.execute_async()
+    assert is_down.wait(SECONDS)
+    postgres.start()
+    job.wait(SECONDS)
+    assert job.metrics()["restarts"] == 1
+    assert postgres.query(f"SELECT count(*), count(DISTINCT id) FROM {copies}") == [(1000, 1000)]
 
 
 def test_a_checkpoint_older_than_the_table_is_refused(postgres: Postgres, directory: Path) -> None:

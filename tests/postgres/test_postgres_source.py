@@ -163,3 +163,15 @@ def test_a_row_type_of_the_program_is_that_of_the_table(postgres: Postgres) -> N
     assert source.produced_type == Types.ROW_NAMED(["name", "id"], [Types.STRING(), Types.LONG()])
     postgres.execute(f"INSERT INTO {table} VALUES (1, 'a')")
     assert list(local_environment().from_source(source).execute_and_collect()) == [Row(name="a", id=1)]
+
+
+def test_times_that_python_does_not_have_are_broken_records(postgres: Postgres) -> None:
+    table = postgres.create_table("id int PRIMARY KEY, at timestamptz, day date")
+    postgres.execute(
+        f"INSERT INTO {table} VALUES (1, '2024-02-29 00:00+00', '2024-02-29'), (2, 'infinity', '2024-02-29'),"
+        " (3, '2024-02-29 00:00+00', '0044-03-15 BC')"
+    )
+    with pytest.raises(JobExecutionException, match=r"id = 2: the record cannot be read.*\n.*infinity"):
+        list(local_environment().from_source(source_of(postgres, table).build()).execute_and_collect())
+    tolerant = source_of(postgres, table).set_on_error("skip").build()
+    assert [row.id for row in local_environment().from_source(tolerant).execute_and_collect()] == [1]

@@ -13,6 +13,7 @@ from penstock.common import Row, Types
 from penstock.datastream import DataStream, OutputTag
 from penstock.datastream.window import (
     CumulativeEventTimeWindows,
+    EventTimeSessionWindows,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
@@ -32,6 +33,8 @@ assigners = st.sampled_from(
         SlidingEventTimeWindows.of("9 ms", "6 ms"),
         SlidingEventTimeWindows.of("4 ms", "10 ms"),
         CumulativeEventTimeWindows.of("12 ms", "4 ms"),
+        EventTimeSessionWindows.with_gap("5 ms"),
+        EventTimeSessionWindows.with_gap("1 ms"),
     ]
 )
 # Eighths are added without rounding, whatever the order.
@@ -139,8 +142,11 @@ def test_large_sums_that_fit_are_exact() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_panes_move_with_their_key_groups(parallelism: int) -> None:
-    build = by_name(SlidingEventTimeWindows.of("10 ms", "5 ms"))
+@pytest.mark.parametrize(
+    "assigner", [SlidingEventTimeWindows.of("10 ms", "5 ms"), EventTimeSessionWindows.with_gap("2 ms")], ids=repr
+)
+def test_windows_move_with_their_key_groups(assigner: WindowAssigner[Any, Any], parallelism: int) -> None:
+    build = by_name(assigner)
     before, after, alone = (
         harness(build, RECORD, parallelism=2),
         harness(build, RECORD, parallelism=parallelism),
@@ -156,3 +162,27 @@ def test_panes_move_with_their_key_groups(parallelism: int) -> None:
         test.process_element(Row("key 1", 1, None, "x"), 12)
         test.close()
     assert sorted(map(repr, after.output())) == sorted(map(repr, alone.output()))
+
+
+@pytest.mark.parametrize(
+    "assigner", [TumblingEventTimeWindows.of("10 ms"), EventTimeSessionWindows.with_gap("10 ms")], ids=repr
+)
+def test_open_windows_of_records_go_on_in_columns(assigner: WindowAssigner[Any, Any]) -> None:
+    def build(lateness: int) -> Any:
+        def windows(stream: DataStream) -> DataStream:
+            made = stream.key_by("k").window(assigner).allowed_lateness(lateness)
+            return made.aggregate(
+                n=count(), some=count("x"), total=sum_("v"), real=sum_("x"), least=min_("s"), mean=avg("v")
+            ).uid("windows")
+
+        return windows
+
+    before, after = harness(build(5), RECORD, parallelism=2), harness(build(0), RECORD)
+    before.process_element(Row("a", 3, None, "y"), 1)
+    before.process_element(Row("b", None, 0.5, None), 1)
+    before.process_element(Row("a", 4, 1.5, "x"), 2)
+    after.restore(before.snapshot())
+    after.process_element(Row("a", 1, 1.0, "z"), 3)
+    after.process_watermark(30)
+    results = sorted(tuple(row) for row, _ in after.output())
+    assert results == [("a", 3, 2, 8, 2.5, "x", 8 / 3), ("b", 1, 1, None, 0.5, None, None)]

@@ -12,6 +12,7 @@ from penstock.common.errors import JobExecutionException
 from penstock.datastream.functions import RuntimeContext
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.state import Savepoint
+from penstock.state.savepoints.header import FORMAT_VERSION
 from savepoints.ledger_job import RECORDS, Ledger, build, environment, published
 
 GOLDEN = sorted(path for path in (Path(__file__).parent / "golden").iterdir() if path.is_dir())
@@ -20,6 +21,10 @@ GOLDEN = sorted(path for path in (Path(__file__).parent / "golden").iterdir() if
 @pytest.fixture(params=GOLDEN, ids=lambda path: path.name)
 def golden(request: pytest.FixtureRequest) -> Path:
     return request.param
+
+
+def test_every_version_of_the_format_has_a_golden_savepoint() -> None:
+    assert [path.name for path in GOLDEN] == [f"v{version}" for version in range(1, FORMAT_VERSION + 1)]
 
 
 def compared(lines: Counter[str]) -> Counter[str]:

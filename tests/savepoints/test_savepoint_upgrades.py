@@ -11,6 +11,7 @@ import pytest
 
 from penstock.common import Configuration, Types
 from penstock.common.errors import CheckpointError, ConfigurationError, JobExecutionException, UnsupportedError
+from penstock.connectors.files import FileSink, FileSource, TextLineFormat
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
 from penstock.datastream.state import ListStateDescriptor, ValueStateDescriptor
@@ -23,7 +24,7 @@ from penstock.state import Savepoint, migrate
 from penstock.state.savepoints.header import SourceDescription
 from penstock.state.storage import open_storage
 from penstock.testing.memory_sink import MemorySink
-from savepoints.ledger_job import AtEpoch
+from savepoints.ledger_job import AtEpoch, published
 
 
 @dataclass
@@ -146,6 +147,30 @@ def test_another_kind_of_operator_or_source_is_refused(tmp_path: Path) -> None:
 
 def job_of(env: Any) -> CompiledJob:
     return compile_plan(optimize(env.get_plan("job")))
+
+
+def test_a_source_goes_on_with_other_options(tmp_path: Path) -> None:
+    """It watches a directory, two lines an epoch; after the restart it reads to the end, all in one epoch."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.txt").write_text("a\nb\nc\nd\n")
+
+    def copying(directory: str, options: dict[str, str], **of_source: str) -> Any:
+        configuration = Configuration().set_string("execution.engine", "local")
+        configuration.set_string("execution.checkpointing.dir", str(tmp_path / directory))
+        for key, value in options.items():
+            configuration.set_string(key, value)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+        lines = env.from_source(FileSource(str(tmp_path / "in"), TextLineFormat(), **of_source), None, "lines")
+        lines.uid("lines").sink_to(FileSink(str(tmp_path / "out"), "text")).uid("sink")
+        return env
+
+    hook = AtEpoch(1)
+    env = copying("first", {"execution.epoch.max-records": "2"}, watch="10 ms", settle="0 ms")
+    hook.run(env.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "savepoints")))
+    assert 0 < published(tmp_path / "out").total() <= 4
+    (tmp_path / "in" / "2.txt").write_text("e\n")
+    copying("second", {"execution.savepoint.path": hook.result.result()}).execute()
+    assert sorted(published(tmp_path / "out").elements()) == ["a", "b", "c", "d", "e"]
 
 
 def test_a_data_frame_in_another_checkpoint_is_refused(tmp_path: Path) -> None:

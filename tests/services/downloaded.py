@@ -5,6 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from penstock.cli.dev_servers.downloads import CACHE_VARIABLE
+from penstock.common.cache_directory import CACHE_VARIABLE
 
 os.environ.setdefault(CACHE_VARIABLE, str(Path(__file__).resolve().parents[2] / ".cache"))

@@ -23,6 +23,10 @@ class KafkaBroker(KafkaServer):
         """The value of `bootstrap.servers`."""
         return self.address
 
+    def settings(self) -> dict[str, str]:
+        """Records of jobs have the times of their events: by those, brokers would soon think them too old to keep."""
+        return super().settings() | {"log.retention.ms": "-1"}
+
     def answers(self) -> bool:
         """A port that is open is not enough: the broker must know itself."""
         try:

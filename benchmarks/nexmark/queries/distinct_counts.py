@@ -18,7 +18,6 @@ from penstock.common import Types
 from penstock.datastream import DataStream
 from penstock.datastream.functions import KeyedBatchContext
 from penstock.datastream.state import ValueStateDescriptor
-from penstock.expressions import Expression, col, concat
 
 CLASSES = 4
 """In total, and by price class."""
@@ -26,6 +25,7 @@ BIDS, BIDDERS, AUCTIONS = 0, 4, 8
 """Where the counts of each begin."""
 COUNTS = [f"count{place}" for place in range(3 * CLASSES)]
 LATEST = "latest"
+RANK = "rank"
 
 
 def classes(prices: pa.Array) -> Any:
@@ -52,19 +52,32 @@ class CountBids:
         return _changes(grouped.select(self._group), grouped[f"{LATEST}_max"], counted)
 
 
+class Seen:
+    """Of a batch, each group and thing (a bidder, an auction) once for each class of its prices: much less is sent."""
+
+    def __init__(self, group: Sequence[str], thing: str) -> None:
+        self._names = [*group, thing, RANK]
+
+    def __call__(self, bids: pa.RecordBatch) -> pa.Table:
+        columns = {name: bids[name] for name in self._names[:-1]}
+        table = pa.table({**columns, RANK: classes(bids["price"]), LATEST: bids["dateTime"]})
+        grouped = table.group_by(self._names, use_threads=False).aggregate([(LATEST, "max")])
+        return grouped.rename_columns([*self._names, LATEST])
+
+
 class CountNew:
-    """Of each group and thing (a bidder, an auction), in which classes it has not been seen before."""
+    """Of each group and thing, in which classes it has not been seen before."""
 
     def __init__(self, group: Sequence[str], first_count: int) -> None:
         self._group = list(group)
         self._first_count = first_count
 
-    def __call__(self, bids: pa.RecordBatch, ctx: KeyedBatchContext) -> pa.Table:
+    def __call__(self, things: pa.RecordBatch, ctx: KeyedBatchContext) -> pa.Table | None:
         seen = ctx.get_state(ValueStateDescriptor("classes", Types.LONG()))
         codes = ctx.key_codes
         now = np.zeros(len(ctx.distinct_keys), np.int64)
         # A bit for every class; the lowest one is for the total.
-        np.bitwise_or.at(now, codes, 1 | 1 << classes(bids["price"]))
+        np.bitwise_or.at(now, codes, 1 | 1 << things[RANK].to_numpy())
         before = seen.get_many(ctx.distinct_keys).fill_null(0).to_numpy()
         new = now & ~before
         changed = np.flatnonzero(new)
@@ -73,9 +86,9 @@ class CountNew:
         seen.put_many(pc.take(ctx.distinct_keys, pa.array(changed)), (before | now)[changed])
         first_rows = np.empty(len(new), np.int64)
         first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
-        rows = bids.take(pa.array(first_rows[changed]))
+        rows = things.take(pa.array(first_rows[changed]))
         counted = {self._first_count + place: pa.array(new[changed] >> place & 1) for place in range(CLASSES)}
-        return _changes(rows.select(self._group), rows["dateTime"], counted)
+        return _changes(rows.select(self._group), rows[LATEST], counted)
 
 
 class AddUp:
@@ -113,12 +126,12 @@ def distinct_counts(bids: DataStream, group: list[str], group_types: list[Any]) 
     `bids` have the fields of the group, and `bidder`, `auction`, `price` and `dateTime`.
     """
     counts = Types.ROW_NAMED([*group, LATEST, *COUNTS], [*group_types, *[Types.LONG()] * (1 + len(COUNTS))])
-    new_bidders = bids.key_by(text_key(*group, "bidder")).process_batches(CountNew(group, BIDDERS), counts)
-    new_auctions = bids.key_by(text_key(*group, "auction")).process_batches(CountNew(group, AUCTIONS), counts)
+
+    def new(thing: str, first_count: int) -> DataStream:
+        seen = Types.ROW_NAMED([*group, thing, RANK, LATEST], [*group_types, *[Types.LONG()] * 3])
+        keyed = bids.map_batches(Seen(group, thing), seen).key_by([*group, thing])
+        return keyed.process_batches(CountNew(group, first_count), counts)
+
+    new_bidders, new_auctions = new("bidder", BIDDERS), new("auction", AUCTIONS)
     changes = bids.map_batches(CountBids(group), counts).union(new_bidders, new_auctions)
-    return changes.key_by(text_key(*group)).process_batches(AddUp(group), counts)
-
-
-def text_key(*names: str) -> Expression:
-    """Fields as one text: keys of one column are read and written faster than keys of several."""
-    return concat(*(part for name in names for part in (col(name).cast(str), "/")))
+    return changes.key_by(group).process_batches(AddUp(group), counts)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from nexmark.events import Events
+from penstock.common import Row
 from penstock.datastream import DataStream
 
 RATE = Decimal("0.908")
@@ -24,15 +22,9 @@ class PricedBid(NamedTuple):
     extra: str
 
 
-def in_other_currency(prices: pa.Array) -> pa.Array:
-    """Decimals, computed by Arrow."""
-    return pc.multiply(prices.cast(pa.decimal128(19, 0)), pa.scalar(RATE))
-
-
-def converted(bids: pa.RecordBatch) -> pa.RecordBatch:
-    return bids.set_column(2, "price", in_other_currency(bids["price"]))
+def converted(bid: Row) -> PricedBid:
+    return PricedBid(bid.auction, bid.bidder, bid.price * RATE, bid.dateTime, bid.extra)
 
 
 def results(events: Events) -> DataStream:
-    bids = events.bids().select("auction", "bidder", "price", "dateTime", "extra")
-    return bids.map_batches(converted, output_type=PricedBid)
+    return events.bids().map(converted)

@@ -53,4 +53,4 @@ def results(events: Events) -> DataStream:
     # In thousandths, so that nothing is rounded.
     converted = col("price") * 908
     bids = events.bids().filter((converted > 1_000_000_000) & (converted < 50_000_000_000))
-    return bids.select("auction", "bidder", "price", "dateTime", "extra").map(described)
+    return bids.map(described)

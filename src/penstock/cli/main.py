@@ -12,6 +12,7 @@ from penstock.cli.jobs import jobs
 from penstock.cli.replay import replay
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
+from penstock.cli.warm_up import warm_up
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,5 +21,5 @@ def main() -> None:
     """Flink's programming model on Spark: runs programs, explains their plans, looks into checkpoints."""
 
 
-for _command in (run, explain, jobs, inspect, replay, dev, savepoint, check_upgrade):
+for _command in (run, explain, jobs, inspect, replay, dev, savepoint, check_upgrade, warm_up):
     main.add_command(_command)

@@ -59,6 +59,10 @@ class LocalStoreFullError(StateError):
     """The executor's local disk, or the map of the local store, is full."""
 
 
+class LocalStoreDamagedError(StateError):
+    """The executor's local copy of state was damaged; it is made again from the checkpoint when the task runs again."""
+
+
 class CheckpointError(PenstockError):
     """The checkpoint directory cannot be used for this job; the message says why and what to do."""
 

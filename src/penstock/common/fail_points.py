@@ -7,7 +7,8 @@ the number of the call that fails (1 is the first) and action is one of
 - `kill`: SIGKILL to this process;
 - `raise`: raises `SimulatedCrash`;
 - `once:PATH`: SIGKILL to the first process that manages to create PATH, in whatever process and attempt;
-- `executor:PATH`: the same, but the JVM above the worker is killed: the executor.
+- `executor:PATH`: the same, but the JVM above the worker is killed: the executor;
+- `pause:PATH`: SIGSTOP to the first process that manages to create PATH, until somebody lets it go on.
 """
 
 from __future__ import annotations
@@ -40,14 +41,17 @@ def reach(name: str) -> None:
         _hook(name)
 
 
-def _kill(process: int) -> None:
-    os.kill(process, signal.SIGKILL)
-
-
 def _grandparent() -> int:
     """Workers are children of a daemon, which is a child of the executor's JVM."""
     status = Path(f"/proc/{os.getppid()}/stat").read_text()
     return int(status.rpartition(")")[2].split()[1])
+
+
+_STRIKES: dict[str, tuple[signal.Signals, Callable[[], int]]] = {
+    "once": (signal.SIGKILL, os.getpid),
+    "executor": (signal.SIGKILL, _grandparent),
+    "pause": (signal.SIGSTOP, os.getpid),
+}
 
 
 def _hook_of(specification: str) -> Callable[[str], None]:
@@ -67,10 +71,11 @@ def _hook_of(specification: str) -> Callable[[str], None]:
             if path:
                 with suppress(FileExistsError):
                     Path(path).touch(exist_ok=False)
-                    _kill(os.getpid() if kind == "once" else _grandparent())
+                    how, whom = _STRIKES[kind]
+                    os.kill(whom(), how)
             elif hits[name] == hit:
                 if action == "kill":
-                    _kill(os.getpid())
+                    os.kill(os.getpid(), signal.SIGKILL)
                 raise SimulatedCrash(name)
 
     return fire

@@ -67,12 +67,16 @@ def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
 
 
-def _numbers_as_text(values: Any, type_info: TypeInformation) -> pa.Array:
+def _numbers_as_text(values: Any, type_info: BasicTypeInfo) -> pa.Array:
     """Numbers of any size travel as text; what no such number is raises when it is read."""
     codec = codec_for(TupleTypeInfo([type_info]))
     if isinstance(values, list | tuple):
         return codec.to_columns([(value,) for value in values])[0]
     column = _plain(_array(values, pa.string()))
+    if pa.types.is_integer(column.type) or (
+        pa.types.is_decimal(column.type) and type_info.basic_type is BasicType.BIG_DEC
+    ):
+        return pc.cast(column, pa.string())
     if _is_text(column.type):
         return codec.to_columns(codec.to_values([pc.cast(column, pa.string())]))[0]
     return codec.to_columns([(value,) for value in column.to_pylist()])[0]

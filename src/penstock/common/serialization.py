@@ -33,8 +33,11 @@ class SerializationSchema(ABC):
     def serialize(self, element: Any) -> bytes:
         """The message for a record."""
 
-    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
-        """The messages for many records; a schema that can make them faster than one by one overrides it."""
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None] | pa.Array:
+        """The messages for many records; a schema that can make them faster than one by one overrides it.
+
+        They may be a column of Arrow's type `binary`.
+        """
         return [self.serialize(value) for value in batch.values]
 
 
@@ -77,12 +80,9 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
             )
         return element.encode(self._charset)
 
-    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:  # noqa: D102
-        if self._charset == "utf-8" and batch.is_columnar and batch.codec.schema == codec_for(Types.STRING()).schema:
-            (texts,) = batch.columns
-            if not texts.null_count:
-                return texts.cast(pa.binary()).to_pylist()
-        return super().serialize_batch(batch)
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None] | pa.Array:  # noqa: D102
+        texts = _column_of(batch, self.produced_type) if self._charset == "utf-8" else None
+        return super().serialize_batch(batch) if texts is None else texts.cast(pa.binary())
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
         present, times, places = with_values(messages, timestamps)
@@ -114,6 +114,10 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
     def serialize(self, element: Any) -> bytes:
         """The bytes as they are."""
         return _bytes("ByteArraySchema", "records", element)
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None] | pa.Array:  # noqa: D102
+        column = _column_of(batch, self.produced_type)
+        return super().serialize_batch(batch) if column is None else column
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
         present, times, _ = with_values(messages, timestamps)
@@ -219,6 +223,14 @@ def with_values(
         return present, list(timestamps), range(len(messages))
     places = [place for place, message in enumerate(messages) if message is not None]
     return present, [timestamps[place] for place in places], places
+
+
+def _column_of(batch: Batch, type_info: TypeInformation) -> pa.Array | None:
+    """The one column of records of a type, where it is at hand and has no None in it."""
+    if not batch.is_columnar or batch.codec.schema != codec_for(type_info).schema:
+        return None
+    (column,) = batch.columns
+    return None if column.null_count else column
 
 
 def _charset(method: str, charset: str) -> str:

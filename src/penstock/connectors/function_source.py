@@ -91,6 +91,7 @@ class _FunctionEnumerator(SplitEnumerator):
         self._directory = directory
         self._state = context.state
         self._bounded = context.bounded
+        self._context = context
         self._codec = codec_for(source.produced_type)
         self._running: RunningSource | None = None
         self._written: list[Path] = []
@@ -137,7 +138,7 @@ class _FunctionEnumerator(SplitEnumerator):
         function = self._source.new_function()
         if isinstance(function, CheckpointedSourceFunction) and _STATE in self._state:
             function.restore_state(pickle.loads(base64.b64decode(self._state[_STATE])))
-        self._running = RunningSource(function, self._source.describe(), budget.max_records)
+        self._running = RunningSource(function, self._context.operator, budget.max_records)
         self._running.start()
         return self._running
 
@@ -168,7 +169,9 @@ class _FunctionEnumerator(SplitEnumerator):
             error_type=type(error).__qualname__,
             message=str(error),
             traceback="".join(traceback.format_exception(error)),
-            operator=self._source.describe(),
+            operator=self._context.operator,
+            uid=self._context.uid,
+            call_site=self._context.call_site or None,
             record=record,
         )
 

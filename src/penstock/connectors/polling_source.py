@@ -13,6 +13,8 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import SourceError
 from penstock.common.time import DurationLike, parse_duration
+from penstock.connectors.broken_records import FAIL, BrokenRecords, OnError, checked_on_error
+from penstock.connectors.readable_values import as_bytes, readable_values
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -23,6 +25,7 @@ from penstock.connectors.source import (
     SplitRead,
     SplitReader,
 )
+from penstock.functions.output_tag import OutputTag
 
 T = TypeVar("T")
 
@@ -58,6 +61,15 @@ class PollingSource(Source):
     """How long a split rests that had nothing more."""
     discovery_interval: DurationLike = "1 min"
     """How often a source without an end asks for new splits."""
+    on_error: OnError = FAIL
+    """What becomes of records that `to_record` refuses or that are not of the type: `"fail"`, `"skip"`, or the
+    `OutputTag` of a side output."""
+
+    @property
+    def broken_records_tag(self) -> OutputTag | None:
+        """The side output for records that cannot be read, where there is one."""
+        on_error = checked_on_error(self.on_error)
+        return on_error if isinstance(on_error, OutputTag) else None
 
     @property
     def boundedness(self) -> Boundedness:
@@ -71,6 +83,13 @@ class PollingSource(Source):
     @abstractmethod
     def read_page(self, split: str, position: Json) -> Page:
         """The records of a split behind a position; called in a task."""
+
+    def to_record(self, item: Any) -> Any:
+        """The record for one of the `records` of a page, which is itself unless told otherwise; called in a task.
+
+        What it raises makes this one record a broken one, for which `on_error` is.
+        """
+        return item
 
     def first_position(self, split: str) -> Json:
         """Where a split begins; None unless told otherwise."""
@@ -185,6 +204,7 @@ class _PageReader(SplitReader):
     def __init__(self, source: PollingSource) -> None:
         self._source = source
         self._codec = codec_for(source.produced_type)
+        self._broken = self.broken_records = BrokenRecords(checked_on_error(source.on_error))
         self._is_open = False
 
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
@@ -207,7 +227,9 @@ class _PageReader(SplitReader):
                         "the page be where the next one begins"
                     )
                 count += len(page.records)
-                yield self._batch(page)
+                yield from self._batches(
+                    page, f"{self._source.describe()}, split {read.split_id!r}, page at {before!r}"
+                )
             elif position == before and not page.is_last:
                 if limit is None:
                     raise SourceError(
@@ -217,12 +239,36 @@ class _PageReader(SplitReader):
                 break
         self.position = position
 
-    def _batch(self, page: Page) -> Batch:
-        times = None if page.timestamps is None else list(page.timestamps)
+    def _batches(self, page: Page, where: str) -> Iterator[Batch]:
+        records, places = list(page.records), range(len(page.records))
+        if type(self._source).to_record is not PollingSource.to_record:
+            records, places = self._made(records, where)
+        times = None if page.timestamps is None else [page.timestamps[place] for place in places]
         if self._codec.schema is None:
-            return Batch(self._codec, values=list(page.records), timestamps=times)
+            if records:
+                yield Batch(self._codec, values=records, timestamps=times)
+            return
         # By way of the columns: a dict or a tuple may be given for a row, and what misfits shows here.
-        return Batch(self._codec, columns=self._codec.to_columns(page.records), timestamps=times)
+        yield from readable_values(
+            self._codec,
+            records,
+            self._broken,
+            lambda place: f"{where}, record {places[place]}",
+            timestamps=times,
+        )
+
+    def _made(self, items: Sequence[Any], where: str) -> tuple[list[Any], Sequence[int]]:
+        """What `to_record` makes of the items, and their places."""
+        records: list[Any] = []
+        places: list[int] = []
+        for place, item in enumerate(items):
+            try:
+                records.append(self._source.to_record(item))
+                places.append(place)
+            except Exception as problem:
+                reason = f"to_record raised {type(problem).__name__}: {problem}"
+                self._broken.add(as_bytes(item), f"{where}, record {place}", reason)
+        return records, places
 
     def close(self) -> None:
         if self._is_open:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.common.batch import Batch
+from penstock.common.row import Row, RowKind
 from penstock.common.typeinfo import RowTypeInfo, TypeInformation
 from penstock.connectors.print_text import record_text
 from penstock.connectors.short_floats import short_floats_in
@@ -51,7 +52,8 @@ class PrintSink(Sink):
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
         number = str(context.subtask + 1) if context.parallelism > 1 else ""
         prefix = ":".join(filter(None, (self._identifier, number)))
-        return _PrintWriter(f"{prefix}> " if prefix else "", context, self._text if self._type_is_declared else str)
+        text = self._text if self._type_is_declared else str
+        return _PrintWriter(f"{prefix}> " if prefix else "", context, text, is_checked=self._type_is_declared)
 
     @property
     def _text(self) -> Callable[[Any], str]:
@@ -68,7 +70,10 @@ class PrintSink(Sink):
 
 
 class _PrintWriter(SinkWriter):
-    def __init__(self, prefix: str, context: SinkWriterContext, text: Callable[[Any], str]) -> None:
+    def __init__(
+        self, prefix: str, context: SinkWriterContext, text: Callable[[Any], str], *, is_checked: bool
+    ) -> None:
+        self._is_checked = is_checked
         self._prefix = prefix
         self._text = text
         self._context = context
@@ -77,6 +82,8 @@ class _PrintWriter(SinkWriter):
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
+        if self._is_checked and batch.codec.schema is not None:
+            _check(batch)
         text = str if batch.codec.schema is None else self._text
         for value in batch.values:
             line = f"{self._prefix}{text(value)}\n"
@@ -96,6 +103,19 @@ class _PrintWriter(SinkWriter):
         self._tokens.append({"subtask": self._context.subtask, "part": len(self._tokens), "path": path})
         self._lines = []
         self._characters = 0
+
+
+def _check(batch: Batch) -> None:
+    """Raises where a record is not of the declared type. Rows may be of any kind: it is printed."""
+    inserts = [value for value in batch.values if not _is_change(value)]
+    if len(inserts) == len(batch):
+        _ = batch.columns
+    else:
+        batch.codec.to_columns(inserts)
+
+
+def _is_change(value: Any) -> bool:
+    return isinstance(value, Row) and value.get_row_kind() is not RowKind.INSERT
 
 
 class _PrintCommitter(Committer):

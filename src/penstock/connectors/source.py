@@ -66,6 +66,11 @@ class EnumeratorContext:
     parallelism: int
     bounded: bool
     """True in batch execution: read what is there at the start and end."""
+    operator: str = "Source"
+    """The name of the source in the job."""
+    uid: str = ""
+    call_site: str = ""
+    """The line of the program that made it."""
 
 
 class SplitEnumerator(ABC):

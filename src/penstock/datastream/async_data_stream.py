@@ -38,6 +38,15 @@ class AsyncDataStream:
     >>> priced = AsyncDataStream.ordered_wait(fruits, Price(), "5 s", output_type=Types.STRING())
     >>> list(priced.execute_and_collect())
     ['apple 5.00', 'fig 3.00', 'pear 4.00']
+    >>> strategy = AsyncRetryStrategy.fixed_delay(3, 100, None, lambda error: isinstance(error, ConnectionError))
+    >>> priced = AsyncDataStream.ordered_wait_with_retry(fruits, Price(), "5 s", strategy, 20, Types.STRING())
+    >>> priced.execute_and_collect(limit=1)
+    ['apple 5.00']
+    >>> sorted(AsyncDataStream.unordered_wait(fruits, Price(), "5 s").execute_and_collect())
+    ['apple 5.00', 'fig 3.00', 'pear 4.00']
+    >>> priced = AsyncDataStream.unordered_wait_with_retry(fruits, Price(), "5 s", strategy)
+    >>> len(list(priced.execute_and_collect()))
+    3
     """
 
     @staticmethod

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.typeinfo import TupleTypeInfo, TypeInformation
 from penstock.connectors.dataframe import ArrowTableSource
+from penstock.datastream.lookup_in_columns import LookupInColumns
 from penstock.functions import JoinKind, ProcessFunction, RuntimeContext
 from penstock.functions.adapt import close_function, open_function
+from penstock.functions.columnar import ColumnarFunction
 from penstock.functions.table_lookup import TableLookup
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_key
 from penstock.state.time_buckets import BucketsOfKey
 from penstock.state.value_serializers import serializer_for
+from penstock.tracing import NotTraceable
 
 
-class BroadcastLookup(ProcessFunction):
+class BroadcastLookup(ProcessFunction, ColumnarFunction):
     """Joins records with the rows of a table that travels with the function."""
 
     def __init__(
@@ -29,6 +34,12 @@ class BroadcastLookup(ProcessFunction):
         exchanges: tuple[Exchange, Exchange],
     ) -> None:
         self._function = function
+        self._kind = kind
+        self._valid_from = valid_from
+        self._exchanges = exchanges
+        self._column_types: tuple[TypeInformation, TypeInformation] | None = None
+        """The types of records and results, where whole batches may be looked up."""
+        self._in_columns: LookupInColumns | None = None
         self._lookup = TableLookup(function, kind, valid_from)
         self._table = table
         of_record, of_row = exchanges
@@ -44,8 +55,42 @@ class BroadcastLookup(ProcessFunction):
         """The function inside."""
         return self._function
 
+    def over_columns(self, record_type: TypeInformation, output_type: TypeInformation | None) -> BroadcastLookup:
+        """The same join for whole batches."""
+        if output_type is None or output_type.is_pickled:
+            raise NotTraceable("the results have no declared type")
+        made = copy.copy(self)
+        made._column_types = record_type, output_type
+        made._lookup_in_columns()
+        return made
+
+    def results_of(self, batch: Batch) -> Batch | None:
+        """The results of all records of a batch, where no record has to be looked at by itself."""
+        return None if self._in_columns is None else self._in_columns.results_of(batch)
+
+    def _lookup_in_columns(self) -> LookupInColumns | None:
+        if self._column_types is None:
+            return None
+        if self._valid_from is not None:
+            raise NotTraceable("rows hold from a time on")
+        record_type, output_type = self._column_types
+        return LookupInColumns(
+            self._function,
+            keeps_record=self._kind.keeps_left,
+            record_type=record_type,
+            output_type=output_type,
+            table=self._table.table,
+            table_type=self._table.produced_type,
+            exchanges=self._exchanges,
+        )
+
     def open(self, runtime_context: RuntimeContext) -> None:
         """Opens the function inside, and orders the rows by key."""
+        try:
+            # Made here, of the function as it has come here.
+            self._in_columns = self._lookup_in_columns()
+        except NotTraceable:
+            self._in_columns = None
         open_function(self._key_of_record, runtime_context)
         open_function(self._function, runtime_context)
         self._convert = _conversion(self._key_type)

@@ -61,8 +61,13 @@ def partitioner_of(method: str, partitioner: Any) -> Callable[[Any, int], int]:
 
 def field_of(method: str, field: int | str, record_type: TypeInformation) -> int | str | None:
     """The field that an aggregation works on, checked where the type is known; None stands for the record itself."""
+    if isinstance(field, bool) or not isinstance(field, int | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise refuse_argument(method, f"position_to_{method}", field, "a field, by number from 0 or by name")
     if isinstance(record_type, CompositeTypeInfo):
-        index = _index(method, field, record_type)
+        count = len(record_type.get_field_names())
+        # As in PyFlink, where it is an index of Python, -1 is the last field.
+        place = field + count if isinstance(field, int) and -count <= field < 0 else field
+        index = _index(method, place, record_type)
         return record_type.get_field_names()[index] if isinstance(record_type, DataclassTypeInfo) else index
     if isinstance(record_type, BasicTypeInfo):
         if field != 0:

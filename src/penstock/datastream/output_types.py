@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from penstock.common.type_inference import infer_type, return_type_of
-from penstock.common.typeinfo import RowTypeInfo, TypeInformation, Types
+from penstock.common.typeinfo import (
+    DataclassTypeInfo,
+    NamedTupleTypeInfo,
+    RowTypeInfo,
+    TypeInformation,
+    Types,
+)
 from penstock.datastream.arguments import refuse, refuse_argument
 from penstock.datastream.transformation import Upstream
 
@@ -73,6 +79,17 @@ def united_type(method: str, upstreams: Sequence[Upstream]) -> ResolvedType:
                 f"{declared[0].output_type!r}, '{other.transformation.name}' has {other.output_type!r}; "
                 "map one of them to the type of the other"
             )
+    return ResolvedType(Types.PICKLED_BYTE_ARRAY(), False)
+
+
+def reduced_type(method: str, upstreams: Sequence[Upstream]) -> ResolvedType:
+    """The type of what a function makes of two records: theirs where the program or their class says so, else any.
+
+    A type that was found in example data binds nobody: the sum of such numbers may be text, as in PyFlink.
+    """
+    resolved = united_type(method, upstreams)
+    if resolved.is_declared or isinstance(resolved.type_info, DataclassTypeInfo | NamedTupleTypeInfo):
+        return resolved
     return ResolvedType(Types.PICKLED_BYTE_ARRAY(), False)
 
 

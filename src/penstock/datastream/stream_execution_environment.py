@@ -43,7 +43,7 @@ from penstock.execution.job_client import JobClient
 from penstock.execution.live_display import wait_shown
 from penstock.execution.submit import plan_to_run, submit
 from penstock.execution.upgrade_check import UpgradeReport, check_upgrade
-from penstock.functions import SourceFunction
+from penstock.functions import OutputTag, SourceFunction
 from penstock.plan.forms import PLAN_FORMS
 from penstock.plan.nodes import SourceNode
 from penstock.plan.plan import Plan
@@ -152,6 +152,9 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         >>> list(env.from_sequence(1, 4).execute_and_collect())
         [1, 2, 3, 4]
         """
+        for argument, number in (("from_", from_), ("to", to)):
+            if isinstance(number, bool) or not isinstance(number, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise refuse_argument("from_sequence", argument, number, "a whole number")
         return self._add_source(NumberSequenceSource(from_, to), "Sequence Source")
 
     def generate_sequence(self, from_: int, to: int) -> DataStream:
@@ -173,10 +176,20 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         check_text("read_text_file", "file_path", file_path)
         return self._add_source(FileSource(file_path, TextLineFormat(charset_name)), "Text File Source")
 
-    def socket_text_stream(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> DataStream:
+    def socket_text_stream(
+        self,
+        hostname: str,
+        port: int,
+        delimiter: str = "\n",
+        max_retry: int = 0,
+        *,
+        on_error: str | OutputTag | None = None,
+    ) -> DataStream:
         """A stream of the lines that a TCP server sends, for trying things out: at least once, see `SocketTextSource`.
 
         It ends with the connection, after `max_retry` attempts, a second apart, to connect again (negative: for ever).
+        Bytes that are not UTF-8 are replaced, or their line is a broken record: `on_error` is `"fail"`, `"skip"`, or
+        the tag of a side output.
 
         >>> import socket, threading
         >>> server = socket.create_server(("127.0.0.1", 0))
@@ -192,7 +205,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         check_instance("socket_text_stream", "port", port, (int,), "a number")
         check_text("socket_text_stream", "delimiter", delimiter)
         check_instance("socket_text_stream", "max_retry", max_retry, (int,), "a number")
-        source = SocketTextSource(hostname, port, delimiter, max_retry)
+        source = SocketTextSource(hostname, port, delimiter, max_retry, on_error)
         return self._add_source(source, "Socket Stream", parallelism_is_fixed=True)
 
     def add_source(
@@ -232,7 +245,13 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         return self._add_source(source, name, parallelism_is_fixed=True, type_is_declared=type_info is not None)
 
     def create_input(self, input_format: object, type_info: TypeHint = None) -> DataStream:
-        """A stream of what an input format reads, such as `AvroInputFormat`; Java classes are refused."""
+        """A stream of what an input format reads, such as `AvroInputFormat`; Java classes are refused.
+
+        >>> env.create_input("JdbcInputFormat")
+        Traceback (most recent call last):
+        ...
+        penstock.common.errors.UnsupportedError: create_input: an input format is a Java class of Flink, ...
+        """
         if isinstance(input_format, InputFormat):
             return self.from_source(input_format.source(), None, "Input Format Source", type_info)
         raise UnsupportedError(
@@ -319,6 +338,15 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         written as a savepoint into the directory, and the live job starts from that: at the exact next position, with
         the state, the timers and the watermarks that the same records would have left live. Started again, a job that
         is live goes on from its checkpoint. `history_options` count for the history alone.
+
+        >>> from pathlib import Path
+        >>> from penstock.datastream.connectors.file_system import FileSource, TextLineFormat
+        >>> Path("lines").mkdir()
+        >>> _ = Path("lines/history.txt").write_text("to be")
+        >>> sink = env.from_source(FileSource("lines", TextLineFormat(), watch=True, settle="0 ms")).print()
+        >>> client = env.execute_backfill_to_live("savepoints")
+        to be
+        >>> result = client.cancel().result()
         """
         given_options = dict(history_options or {})
         return self._start(
@@ -329,7 +357,17 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         )
 
     def check_upgrade(self, old: str, job_name: str | None = None) -> UpgradeReport:
-        """What the program would make of the state in a savepoint or a checkpoint directory; nothing is started."""
+        """What the program would make of the state in a savepoint or a checkpoint directory; nothing is started.
+
+        >>> env.configure(Configuration().set_string("execution.checkpointing.dir", "checkpoint"))
+        >>> sink = env.from_collection(["a", "b"]).uid("letters").key_by(lambda s: s).reduce(max).uid("last").print()
+        >>> result = env.execute()
+        a
+        b
+        >>> sink = env.from_collection(["a", "b"]).uid("letters").key_by(lambda s: s).reduce(max).uid("last").print()
+        >>> env.check_upgrade("checkpoint").is_possible
+        True
+        """
         return check_upgrade(old, self.get_plan(job_name), self._configuration)
 
     def _start(self, job_name: str | None, start: Callable[[Plan, Configuration], JobClient]) -> JobClient:
@@ -369,11 +407,20 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         self._job_listeners.append(job_listener)
 
     def clear_job_listeners(self) -> None:
-        """Forgets all listeners."""
+        """Forgets all listeners.
+
+        >>> env.clear_job_listeners()
+        """
         self._job_listeners.clear()
 
     def close(self) -> None:
-        """Drops the records of cached streams. The environment can go on."""
+        """Drops the records of cached streams. The environment can go on.
+
+        >>> squares = env.from_collection([1, 2]).map(lambda n: n * n).cache()
+        >>> list(squares.execute_and_collect())
+        [1, 4]
+        >>> env.close()
+        """
         self._program.caches.use_written()
         self._program.caches.close()
 
@@ -385,6 +432,8 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         ['Collection Source', 'Print to Std. Out']
         """
         self._check_not_empty()
+        if job_name:
+            check_text("execute", "job_name", job_name)
         self._program.caches.use_written()
         return make_plan(
             self._program.transformations,

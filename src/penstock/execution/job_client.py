@@ -13,6 +13,7 @@ from penstock.common.completable_future import CompletableFuture
 from penstock.common.errors import ConfigurationError, JobExecutionException, PenstockError, UnsupportedError
 from penstock.common.job import JobExecutionResult, JobID, JobStatus
 from penstock.common.job_client import JobClient as CommonJobClient
+from penstock.common.logs import job_logger
 from penstock.engine.epochs.runner import EpochRunner
 from penstock.engine.epochs.savepoints import SavepointRequest
 from penstock.execution.live_display import show_live
@@ -186,16 +187,21 @@ class JobClient(CommonJobClient):
         return f"<JobClient of '{self.plan.job_name}', {self.status.name}, {records:,} records read, {self._job_id}>"
 
     def _end(self, error: BaseException | None) -> None:
-        if self._record is not None:
-            stopped = RunState.STOPPED if self._cancel_asked else RunState.FINISHED
-            self._record.ended(stopped if error is None else RunState.FAILED, error)
-        ended = JobStatus.CANCELED if self._cancel_asked else JobStatus.FINISHED
-        self._on_end(ended if error is None else JobStatus.FAILED, self._runner.owns_job)
-        self._ended = time.monotonic()
-        if error is not None:
-            self._result.set_exception(error)
-        else:
-            self._result.set_result(JobExecutionResult(self._job_id, int(self.seconds * 1000), self.metrics()))
+        try:
+            if self._record is not None:
+                stopped = RunState.STOPPED if self._cancel_asked else RunState.FINISHED
+                self._record.ended(stopped if error is None else RunState.FAILED, error)
+            ended = JobStatus.CANCELED if self._cancel_asked else JobStatus.FINISHED
+            self._on_end(ended if error is None else JobStatus.FAILED, self._runner.owns_job)
+        except Exception as problem:
+            job_logger(self.plan.job_name).warning("the job's end cannot be noted down: %s", problem)
+        finally:
+            # Whatever else goes wrong: nobody waits for ever.
+            self._ended = time.monotonic()
+            if error is not None:
+                self._result.set_exception(error)
+            else:
+                self._result.set_result(JobExecutionResult(self._job_id, int(self.seconds * 1000), self.metrics()))
 
 
 def _failed(error: Exception) -> JobExecutionException:

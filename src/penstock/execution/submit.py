@@ -39,6 +39,7 @@ from penstock.execution.engines import Engine, engine_named
 from penstock.execution.job_client import JobClient
 from penstock.execution.job_watchers import job_watchers
 from penstock.execution.run_records import RunRecord
+from penstock.execution.timestamp_check import check_timestamps
 from penstock.optimizer.pipeline import optimize
 from penstock.plan.json_form import fingerprint
 from penstock.plan.nodes import SourceNode
@@ -62,6 +63,7 @@ def submit(
     """
     configure_logging_once(configuration.get(options.LOG_LEVEL), configuration.get(options.LOG_FORMAT))
     optimized = plan_to_run(plan, configuration)
+    check_timestamps(optimized)
     for watcher in job_watchers():
         watcher.planned(optimized, configuration)
     name = PIPELINED if is_pipelined(configuration) else configuration.get(options.ENGINE)

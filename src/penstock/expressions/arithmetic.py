@@ -12,6 +12,7 @@ from penstock.common.kernels import pc
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions import number_kernels
 from penstock.expressions.bound import BoundExpression, BoundKernel, BoundLiteral, converted
+from penstock.expressions.decimal_products import bound_product, is_decimal
 from penstock.expressions.operation import InfixOperation, Operation, require
 from penstock.expressions.text_kernels import joined
 from penstock.expressions.type_rules import DOUBLE, LONG, STRING, is_integer, is_number, is_text
@@ -38,12 +39,14 @@ _ON_DOUBLES: dict[str, Callable[..., pa.Array]] = {
 
 @dataclass(frozen=True)
 class Arithmetic(InfixOperation):
-    """An operation on two numbers; `+` joins texts too."""
+    """An operation on two numbers; `+` joins texts too, and `*` takes decimal numbers."""
 
     def bind(self, text: str, operands: Sequence[BoundExpression], record_type: TypeInformation) -> BoundExpression:
         if self.symbol == "+" and any(is_text(operand.type) for operand in operands):
             require(text, operands, is_text, "texts on both sides")
             return BoundKernel(text, STRING, operands, joined)
+        if self.symbol == "*" and any(is_decimal(operand.type) for operand in operands):
+            return bound_product(text, operands)
         require(text, operands, is_number, "numbers or texts" if self.symbol == "+" else "numbers")
         if not all(is_integer(operand.type) for operand in operands) or self._makes_floats(operands[1]):
             doubles = [converted(operand, DOUBLE) for operand in operands]

@@ -24,16 +24,17 @@ EVALUATION_ERRORS = (ArithmeticError, ValueError)
 class Rows:
     """Some records, as columns."""
 
-    __slots__ = ("columns", "count")
+    __slots__ = ("columns", "count", "known")
 
     def __init__(self, columns: Sequence[pa.Array], count: int) -> None:
         self.columns = columns
         self.count = count
+        self.known: dict[BoundShared, Value] = {}
+        """What has been computed of these records already, and is asked for again."""
 
     def at(self, places: Places) -> Rows:
         """The records at some places."""
-        taken = pa.array(places)
-        return Rows([column.take(taken) for column in self.columns], len(places))
+        return Rows(_TakenColumns(self.columns, pa.array(places)), len(places))
 
     def first(self, count: int) -> Rows:
         """The first few."""
@@ -44,8 +45,28 @@ class Rows:
         return Rows([column.slice(place, 1) for column in self.columns], 1)
 
 
+class _TakenColumns(Sequence[pa.Array]):
+    """Columns of the records at some places, each taken when it is asked for."""
+
+    def __init__(self, columns: Sequence[pa.Array], places: pa.Array) -> None:
+        self._columns = columns
+        self._places = places
+        self._taken: dict[int, pa.Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, place: Any) -> Any:
+        if place not in self._taken:
+            self._taken[place] = self._columns[place].take(self._places)
+        return self._taken[place]
+
+
 class BoundExpression:
     """An expression over records of a known type."""
+
+    is_costly: bool = False
+    """Whether it is worth while to compute it for fewer records."""
 
     def __init__(self, text: str, result_type: ExpressionType) -> None:
         self.text = text
@@ -96,10 +117,13 @@ class BoundKernel(BoundExpression):
         result_type: ExpressionType,
         operands: Sequence[BoundExpression],
         kernel: Callable[..., pa.Array],
+        *,
+        is_costly: bool = False,
     ) -> None:
         super().__init__(text, result_type)
         self._operands = tuple(operands)
         self._kernel = kernel
+        self.is_costly = is_costly or any(operand.is_costly for operand in operands)
 
     def evaluate(self, rows: Rows) -> Value:
         values = [operand.evaluate(rows) for operand in self._operands]
@@ -109,6 +133,21 @@ class BoundKernel(BoundExpression):
             return self._kernel(*values)
         except EVALUATION_ERRORS as error:
             raise _in_python_terms(error, self.text) from None
+
+
+class BoundShared(BoundExpression):
+    """A part that an expression has in several places: computed once for the same records."""
+
+    def __init__(self, shared: BoundExpression) -> None:
+        super().__init__(shared.text, shared.type)
+        self._shared = shared
+        self.is_costly = shared.is_costly
+
+    def evaluate(self, rows: Rows) -> Value:
+        known = rows.known.get(self)
+        if known is None:
+            known = rows.known[self] = self._shared.evaluate(rows)
+        return known
 
 
 def _in_python_terms(error: Exception, text: str) -> Exception:

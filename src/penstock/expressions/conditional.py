@@ -1,7 +1,7 @@
 """What asks only some of its operands: `when`, `coalesce`, `&`, `|`; and `~`, `least`, `greatest`.
 
-All operands are computed for all rows, which is fastest. Where one of them fails, each is computed again, but for those
-rows only that need it: `when(n != 0, total / n)` divides by no zero.
+All operands are computed for all rows, which is fastest, unless they are costly. Where one of them fails, each is
+computed again, but for those rows only that need it: `when(n != 0, total / n)` divides by no zero.
 """
 # ruff: noqa: D102 (methods that a base class documents)
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,11 @@ def in_common_type(text: str, operands: Sequence[BoundExpression]) -> list[Bound
 
 
 def _places(mask: pa.Array) -> Places:
-    return np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))
+    return np.flatnonzero(_truth(mask))
+
+
+def _truth(mask: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,12 @@ class BoundCase(BoundExpression):
         super().__init__(text, values[-1].type)
         self._conditions = tuple(conditions)
         self._values = tuple(values)
+        self._has_costly_values = any(value.is_costly for value in values)
+        self.is_costly = self._has_costly_values or any(condition.is_costly for condition in conditions)
 
     def evaluate(self, rows: Rows) -> Value:
         try:
-            return self._for_all(rows)
+            return self._chosen_values(rows) if self._has_costly_values else self._for_all(rows)
         except EVALUATION_ERRORS:
             return self._for_those_that_need_it(rows)
 
@@ -82,6 +89,17 @@ class BoundCase(BoundExpression):
         for condition, value in reversed(list(zip(self._conditions, values, strict=True))):
             result = pc.if_else(pc.fill_null(condition.evaluate(rows), False), value, result)
         return result
+
+    def _chosen_values(self, rows: Rows) -> pa.Array:
+        """All conditions for all rows, and each value for the rows that need it."""
+        undecided = np.ones(rows.count, np.bool_)
+        places: list[Places] = []
+        for condition in self._conditions:
+            places.append(np.flatnonzero(_truth(condition.column(rows)) & undecided))
+            undecided[places[-1]] = False
+        places.append(np.flatnonzero(undecided))
+        parts = [value.column(rows.at(chosen)) for value, chosen in zip(self._values, places, strict=True)]
+        return scattered(parts, places)
 
     def _for_those_that_need_it(self, rows: Rows) -> pa.Array:
         pending: Places = np.arange(rows.count)
@@ -115,8 +133,12 @@ class BoundCoalesce(BoundExpression):
     def __init__(self, text: str, values: Sequence[BoundExpression]) -> None:
         super().__init__(text, values[-1].type)
         self._values = tuple(values)
+        self._has_costly_values = any(value.is_costly for value in values[1:])
+        self.is_costly = any(value.is_costly for value in values)
 
     def evaluate(self, rows: Rows) -> Value:
+        if self._has_costly_values:
+            return self._for_those_that_need_it(rows)
         try:
             return pc.coalesce(*(value.evaluate(rows) for value in self._values))
         except EVALUATION_ERRORS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import PlanError
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
-from penstock.expressions.bound import EVALUATION_ERRORS, BoundExpression, Rows
+from penstock.expressions.bound import EVALUATION_ERRORS, BoundExpression, BoundKernel, BoundShared, Rows
 from penstock.expressions.casting import fitted
 from penstock.expressions.construction import BoundConstruction
 from penstock.expressions.expression import Expression
@@ -106,9 +107,29 @@ def condition(expression: Expression, record_type: TypeInformation) -> Evaluator
 
 
 def bind(expression: Expression, record_type: TypeInformation) -> BoundExpression:
-    """The expression over records of a type."""
-    operands = [bind(operand, record_type) for operand in expression.operands]
-    return expression.operation.bind(expression.text, operands, record_type)
+    """The expression over records of a type. What the program has written once and uses often is computed once."""
+    uses = Counter[int]()
+    _count_uses(expression, uses)
+    bound: dict[int, BoundExpression] = {}
+
+    def bound_once(part: Expression) -> BoundExpression:
+        known = bound.get(id(part))
+        if known is None:
+            operands = [bound_once(operand) for operand in part.operands]
+            known = part.operation.bind(part.text, operands, record_type)
+            if uses[id(part)] > 1 and isinstance(known, BoundKernel):
+                known = BoundShared(known)
+            bound[id(part)] = known
+        return known
+
+    return bound_once(expression)
+
+
+def _count_uses(expression: Expression, uses: Counter[int]) -> None:
+    uses[id(expression)] += 1
+    if uses[id(expression)] == 1:
+        for operand in expression.operands:
+            _count_uses(operand, uses)
 
 
 class ExpressionKey:

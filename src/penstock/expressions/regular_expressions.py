@@ -12,8 +12,8 @@ from penstock.expressions.argument_checks import refused
 _NAME = re.compile(r"\(\?P?<\w+>")
 
 
-def _with_named_groups(pattern: str) -> tuple[str, int]:
-    """The pattern with groups called g1, g2, ...: the kernel wants names. The second is their number."""
+def _with_one_group(pattern: str, wanted: int) -> tuple[str, int]:
+    """The pattern with one of its groups, which has a name: the kernel wants one. The second is their number."""
     parts: list[str] = []
     groups = at = 0
     while at < len(pattern):
@@ -29,7 +29,7 @@ def _with_named_groups(pattern: str) -> tuple[str, int]:
             name = _NAME.match(pattern, at)
             if name is not None or not pattern.startswith("(?", at):
                 groups += 1
-                parts.append(f"(?P<g{groups}>")
+                parts.append("(?P<wanted>" if groups == wanted else "(?:")
                 at = end if name is None else name.end()
                 continue
         parts.append(pattern[at:end])
@@ -51,14 +51,15 @@ def _end_of_class(pattern: str, at: int) -> int:
 
 def capturing_groups(pattern: str) -> int:
     """How many groups a pattern has."""
-    return _with_named_groups(pattern)[1]
+    return _with_one_group(pattern, 0)[1]
 
 
 def extracted(value: pa.Array, pattern: str, group: int) -> pa.Array:
     """What a group has found; null where the pattern is not found."""
-    named, _ = _with_named_groups(pattern)
-    found = pc.extract_regex(value, f"(?P<g0>{named})")
-    return found.flatten()[group]
+    # What is found does not depend on the other groups: nothing refers to them. Each costs time.
+    named, _ = _with_one_group(pattern, group)
+    found = pc.extract_regex(value, named if group else f"(?P<wanted>{named})")
+    return found.flatten()[0]
 
 
 def replaced_by_pattern(value: pa.Array, pattern: str, replacement: str) -> pa.Array:

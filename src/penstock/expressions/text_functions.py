@@ -35,12 +35,15 @@ class TextMethod(MethodOperation):
         require(text, operands, is_text, "a text")
         result_type, kernel = _METHODS[self.name]
         given = self.given
-        return BoundKernel(text, result_type, operands, lambda value: kernel(value, *given))
+        is_costly = self.name in _COSTLY
+        return BoundKernel(text, result_type, operands, lambda value: kernel(value, *given), is_costly=is_costly)
 
 
 def _trimmed(kernel: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
     return lambda value, characters: kernel(value, text_kernels.WHITESPACE if characters is None else characters)
 
+
+_COSTLY = frozenset({"regexp_extract", "regexp_replace"})
 
 _METHODS: dict[str, tuple[TypeInformation, Callable[..., pa.Array]]] = {
     "upper": (STRING, text_kernels.upper),

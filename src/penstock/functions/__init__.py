@@ -3,7 +3,7 @@
 from penstock.functions.aggregation import AggregateFunction, ReduceFunction
 from penstock.functions.async_function import AsyncFunction
 from penstock.functions.async_retry import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.functions.batches import KeyedBatchContext
+from penstock.functions.batches import KeyedBatchContext, KeyedCoBatchFunction
 from penstock.functions.broadcast import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -72,6 +72,7 @@ __all__ = [
     "KeySelector",
     "KeyedBatchContext",
     "KeyedBroadcastProcessFunction",
+    "KeyedCoBatchFunction",
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStateStore",

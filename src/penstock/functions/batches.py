@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.functions.function import Function
 from penstock.state.columnar_values import ColumnarValueState
 from penstock.state.descriptors import ValueStateDescriptor
 
@@ -22,6 +23,32 @@ class BatchFormat(Enum):
     """`pandas.DataFrame`."""
     NUMPY = "numpy"
     """A dict of `numpy.ndarray`, by column."""
+
+
+class KeyedCoBatchFunction(Function):
+    """A function of whole batches of two keyed streams, with state that they share.
+
+    Of the records that have come, those of the first stream are handed over first. A method may return a batch, yield
+    several, or return None.
+
+    >>> class Priced(KeyedCoBatchFunction):
+    ...     def open(self, runtime_context):
+    ...         self.prices = runtime_context.get_state(ValueStateDescriptor("price", Types.DOUBLE()))
+    ...
+    ...     def process_batch1(self, batch, ctx):
+    ...         self.prices.put_many(ctx.keys, batch["price"])
+    ...
+    ...     def process_batch2(self, batch, ctx):
+    ...         return batch.append_column("price", self.prices.get_many(ctx.keys))
+    """
+
+    @abstractmethod
+    def process_batch1(self, batch: Any, ctx: KeyedBatchContext) -> Any:
+        """Takes records of the first stream."""
+
+    @abstractmethod
+    def process_batch2(self, batch: Any, ctx: KeyedBatchContext) -> Any:
+        """Takes records of the second stream."""
 
 
 class KeyedBatchContext(ABC):

@@ -60,6 +60,18 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
     Every subtask sees all broadcast records. What `process_broadcast_element` writes must depend on them alone,
     so that the broadcast state stays the same in all subtasks.
+
+    >>> limits = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+    >>> class Limited(BroadcastProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         if value <= (ctx.get_broadcast_state(limits).get("most") or 10):
+    ...             yield value
+    ...
+    ...     def process_broadcast_element(self, value, ctx):
+    ...         ctx.get_broadcast_state(limits).put(*value)
+    >>> rules = env.from_collection([("most", 10)]).broadcast(limits)
+    >>> list(env.from_collection([7, 70]).connect(rules).process(Limited()).execute_and_collect())
+    [7]
     """
 
     class Context(BaseBroadcastProcessFunction.Context):
@@ -78,7 +90,25 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
 
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
-    """Works on a keyed stream, with state and timers by key, helped by what came on a broadcast stream."""
+    """Works on a keyed stream, with state and timers by key, helped by what came on a broadcast stream.
+
+    >>> limits = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+    >>> class Often(KeyedBroadcastProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         self.count.update((self.count.value() or 0) + 1)
+    ...         if self.count.value() > (ctx.get_broadcast_state(limits).get("most") or 2):
+    ...             yield ctx.get_current_key(), self.count.value()
+    ...
+    ...     def process_broadcast_element(self, value, ctx):
+    ...         ctx.get_broadcast_state(limits).put(*value)
+    >>> rules = env.from_collection([("most", 2)]).broadcast(limits)
+    >>> words = env.from_collection(["a", "b", "a", "a"]).key_by(lambda word: word)
+    >>> list(words.connect(rules).process(Often()).execute_and_collect())
+    [('a', 3)]
+    """
 
     class Context(BaseBroadcastProcessFunction.Context):
         """What `process_broadcast_element` can ask."""

@@ -41,7 +41,19 @@ class KeyedStateStore(ABC):
 
 
 class RuntimeContext(KeyedStateStore):
-    """Where a function runs: its task, its state and its metrics."""
+    """Where a function runs: its task, its state and its metrics.
+
+    >>> class Where(MapFunction):
+    ...     def open(self, runtime_context):
+    ...         self.calls = runtime_context.get_metrics_group().counter("calls")
+    ...         self.where = runtime_context.get_task_name_with_subtasks()
+    ...
+    ...     def map(self, value):
+    ...         self.calls.inc()
+    ...         return f"{value} in {self.where}"
+    >>> list(env.from_collection([1, 2]).map(Where()).name("Where").execute_and_collect())
+    ['1 in Where (1/1)', '2 in Where (1/1)']
+    """
 
     @abstractmethod
     def get_task_name(self) -> str:
@@ -85,6 +97,19 @@ class Function(ABC):  # noqa: B024 (subclasses have abstract methods)
 
     An instance is copied to every subtask. `open` is called there once, before the first record: ask for state in
     it and keep the handles. What else is kept in `self` is not state, and gone after a failure.
+
+    >>> class Prefixed(MapFunction):
+    ...     def __init__(self, prefix):
+    ...         self.prefix = prefix  # travels with the function
+    ...
+    ...     def open(self, runtime_context):
+    ...         self.count = 0  # made in the subtask
+    ...
+    ...     def map(self, value):
+    ...         self.count += 1
+    ...         return f"{self.prefix}{self.count} {value}"
+    >>> list(env.from_collection(["a", "b"]).map(Prefixed("no. ")).execute_and_collect())
+    ['no. 1 a', 'no. 2 b']
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:

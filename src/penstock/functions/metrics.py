@@ -43,7 +43,31 @@ class Distribution(ABC):
 
 
 class MetricGroup(ABC):
-    """A named place for metrics and further groups. Asking twice for a name returns the same metric."""
+    """A named place for metrics and further groups. Asking twice for a name returns the same metric.
+
+    >>> class Measured(MapFunction):
+    ...     def open(self, runtime_context):
+    ...         group = runtime_context.get_metrics_group().add_group("words")
+    ...         self.short, self.rate = group.counter("short"), group.meter("rate")
+    ...         self.lengths, self.last = group.distribution("lengths"), ""
+    ...         group.gauge("last length", lambda: len(self.last))
+    ...
+    ...     def map(self, value):
+    ...         self.rate.mark_event()
+    ...         self.lengths.update(len(value))
+    ...         if len(value) < 3:
+    ...             self.short.inc()
+    ...         self.last = value
+    ...         return value
+    >>> sink = env.from_collection(["to", "be", "that"]).map(Measured()).uid("measured").add_sink(lambda word: None)
+    >>> client = env.execute_async()
+    >>> result = client.wait()
+    >>> metrics = client.metrics()["tasks"]["0/0"]["metrics"]  # of stage 0, subtask 0
+    >>> metrics["counters"]["measured.words.short"], metrics["gauges"]["measured.words.last length"]
+    (2, 4)
+    >>> metrics["distributions"]["measured.words.lengths"]
+    {'count': 3, 'sum': 8, 'min': 2, 'max': 4}
+    """
 
     @abstractmethod
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:

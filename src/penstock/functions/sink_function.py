@@ -48,7 +48,15 @@ class SinkFunction(Function):
 
 
 class RichSinkFunction(SinkFunction):
-    """A sink function that asks its runtime context: the same as `SinkFunction`, with Flink's Java name."""
+    """A sink function that asks its runtime context: the same as `SinkFunction`, with Flink's Java name.
+
+    >>> class Show(RichSinkFunction):
+    ...     def invoke(self, value, context):
+    ...         print(value, "in", self.get_runtime_context().get_task_name_with_subtasks())
+    >>> sink = env.from_collection(["a"]).add_sink(Show()).name("Show")
+    >>> done = env.execute()
+    a in Show (1/1)
+    """
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Called once in the subtask, before the first record."""

@@ -69,7 +69,17 @@ class SourceFunction(Function):
 
 
 class RichSourceFunction(SourceFunction):
-    """A source function that asks its runtime context: the same as `SourceFunction`, with Flink's Java name."""
+    """A source function that asks its runtime context: the same as `SourceFunction`, with Flink's Java name.
+
+    >>> class Greeting(RichSourceFunction):
+    ...     def run(self, ctx):
+    ...         ctx.collect(f"hello from {self.get_runtime_context().get_task_name()}")
+    ...
+    ...     def cancel(self):
+    ...         pass
+    >>> list(env.add_source(Greeting(), "Greeting", Types.STRING(), bounded=True).execute_and_collect())
+    ['hello from Greeting']
+    """
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Called once, before `run`."""
@@ -85,6 +95,27 @@ class CheckpointedSourceFunction(SourceFunction):
 
     `snapshot_state` is called between records, under the checkpoint lock. What it returns belongs to all records
     emitted so far: emit and change what it returns within one `with ctx.get_checkpoint_lock():`.
+
+    >>> class Numbers(CheckpointedSourceFunction):
+    ...     def __init__(self, end):
+    ...         self.next, self.end, self.running = 0, end, True
+    ...
+    ...     def run(self, ctx):
+    ...         while self.running and self.next < self.end:
+    ...             with ctx.get_checkpoint_lock():
+    ...                 ctx.collect(self.next)
+    ...                 self.next += 1
+    ...
+    ...     def cancel(self):
+    ...         self.running = False
+    ...
+    ...     def snapshot_state(self):
+    ...         return self.next
+    ...
+    ...     def restore_state(self, state):
+    ...         self.next = state
+    >>> list(env.add_source(Numbers(3), type_info=Types.LONG(), bounded=True).execute_and_collect())
+    [0, 1, 2]
     """
 
     @abstractmethod

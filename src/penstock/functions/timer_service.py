@@ -17,6 +17,15 @@ class TimerService(ABC):
     """Tells the time and keeps timers. Timers belong to the current key; one per key, domain and timestamp.
 
     All times are in milliseconds since the epoch of Unix.
+
+    >>> class Reminder(KeyedProcessFunction):
+    ...     def process_element(self, value, ctx):
+    ...         ctx.timer_service().register_event_time_timer(value[1] + 5)
+    ...
+    ...     def on_timer(self, timestamp, ctx):
+    ...         yield f"{ctx.get_current_key()} at {timestamp}"
+    >>> list(env.from_collection([("a", 10)]).key_by(0).process(Reminder()).execute_and_collect())
+    ['a at 15']
     """
 
     @abstractmethod

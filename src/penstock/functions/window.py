@@ -30,7 +30,14 @@ class WindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
 
 class AllWindowFunction(Function, Generic[IN, OUT, W]):
-    """Makes any number of results of the records in a window of a stream without keys."""
+    """Makes any number of results of the records in a window of a stream without keys.
+
+    >>> class Count(AllWindowFunction):
+    ...     def apply(self, window, inputs):
+    ...         yield len(list(inputs))
+    >>> list(env.from_sequence(1, 4).count_window_all(2).apply(Count()).execute_and_collect())
+    [2, 2]
+    """
 
     @abstractmethod
     def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[OUT] | None:
@@ -93,7 +100,18 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
 
 
 class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
-    """Like an `AllWindowFunction`, with a context."""
+    """Like an `AllWindowFunction`, with a context.
+
+    >>> class Numbered(ProcessAllWindowFunction):
+    ...     count = ValueStateDescriptor("count", Types.LONG())
+    ...
+    ...     def process(self, context, elements):
+    ...         count = context.global_state().get_state(self.count)
+    ...         count.update((count.value() or 0) + 1)
+    ...         yield count.value(), sum(elements)
+    >>> list(env.from_sequence(1, 4).count_window_all(2).process(Numbered()).execute_and_collect())
+    [(1, 3), (2, 7)]
+    """
 
     class Context(WindowContext[W2]):
         """What `process` and `clear` can ask."""

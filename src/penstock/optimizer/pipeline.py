@@ -13,6 +13,7 @@ from penstock.optimizer.pre_aggregate import PreAggregate
 from penstock.optimizer.prune_columns import PruneColumns
 from penstock.optimizer.prune_unread import PruneUnread
 from penstock.optimizer.push_filters import PushFilters
+from penstock.optimizer.reduce_in_columns import ReduceInColumns
 from penstock.optimizer.reject_unsupported import RejectUnsupported
 from penstock.optimizer.rule import Rule
 from penstock.optimizer.trace_functions import TraceFunctions
@@ -22,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     PruneUnread(),
     RejectUnsupported(),
     TraceFunctions(),
+    ReduceInColumns(),
     FoldConstants(),
     PushFilters(),
     ChainOperators(),
@@ -33,7 +35,9 @@ RULES: tuple[Rule, ...] = (
 """In the order they are applied: what is pruned is not rejected; filters go where they belong before they are chained;
 what is not sent is left out at exchanges, which are between chains; and levels need chains."""
 
-_OPTIONAL = TraceFunctions | FoldConstants | PushFilters | FilterBeforeExchanges | PruneColumns | PreAggregate
+_OPTIONAL = (
+    TraceFunctions | ReduceInColumns | FoldConstants | PushFilters | FilterBeforeExchanges | PruneColumns | PreAggregate
+)
 OPTIONAL_RULES = tuple(rule.name.replace(" ", "-") for rule in RULES if isinstance(rule, _OPTIONAL))
 """Those that a job runs without, too: what `optimizer.disabled-rules` may name."""
 

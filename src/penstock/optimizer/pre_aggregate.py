@@ -8,6 +8,7 @@ from penstock.optimizer.total_expressions import is_total
 from penstock.plan.nodes import Edge, ExchangeKind
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
+from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition
 
 
@@ -54,7 +55,16 @@ def can_be_combined(window: WindowDefinition) -> bool:
     """Whether senders can do a part of the work of these windows."""
     return (
         window.is_columnar
+        and isinstance(window.assigner, AlignedWindowAssigner)
         and type(window.assigner).__module__.startswith("penstock.windows.")
-        and window.aggregation is not None
-        and all(each.expression is None or is_total(each.expression) for each in window.aggregation.aggregates.values())
+        and _cannot_fail(window)
     )
+
+
+def _cannot_fail(window: WindowDefinition) -> bool:
+    if window.reduction is not None:
+        return not (window.reduction.is_ordered or window.reduction.is_folded)
+    if window.accumulation is not None:
+        return False
+    assert window.aggregation is not None
+    return all(each.expression is None or is_total(each.expression) for each in window.aggregation.aggregates.values())

@@ -8,11 +8,13 @@ from pathlib import PurePath
 from penstock.common.timestamp_assigner import FunctionTimestampAssigner
 from penstock.common.typeinfo import TypeInformation
 from penstock.common.watermark_strategy import WatermarkStrategy
+from penstock.functions.columnar import ColumnarFunction
 from penstock.plan.nodes import (
     Edge,
     ExchangeKind,
     Node,
     RecordFunctionKind,
+    ReduceNode,
     SourceNode,
     StatelessNode,
     TimestampsAndWatermarksNode,
@@ -27,6 +29,7 @@ from penstock.tracing import (
     TracedTimestampAssigner,
     trace_filter,
     trace_map,
+    trace_reduction,
 )
 
 
@@ -49,17 +52,32 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
     if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
         strategy = _with_traced_timestamps(node.watermark_strategy, node.output_type)
         return node if strategy is None else dataclasses.replace(node, watermark_strategy=strategy)
-    if type(node) is not StatelessNode or node.function_kind not in (RecordFunctionKind.MAP, RecordFunctionKind.FILTER):
+    if isinstance(node, ReduceNode):
+        return _with_traced_reduction(node)
+    if type(node) is not StatelessNode:
         return node
-    if _is_ours(node.function):
+    if isinstance(node.function, ColumnarFunction):
+        return _over_columns(plan, node, node.function, before)
+    if node.function_kind not in (RecordFunctionKind.MAP, RecordFunctionKind.FILTER) or _is_ours(node.function):
         return node
+    return _with_traced_function(plan, node, before)
+
+
+def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
+    if _is_ours(node.function) or node.output_type is None:
+        return node
+    try:
+        return dataclasses.replace(node, reduction=trace_reduction(node.function, node.output_type))
+    except NotTraceable:
+        return node
+
+
+def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> Node:
     try:
         input_type = _input_type(plan, node, before)
         program = _program(node, input_type)
     except NotTraceable as refusal:
-        place = refusal.place or f"{node.call_site.file}:{node.call_site.line}"
-        file, _, line = place.rpartition(":")
-        return dataclasses.replace(node, not_traced=f"{refusal.reason} at {PurePath(file).name}:{line}")
+        return _refused(node, refusal)
     common = {field.name: getattr(node, field.name) for field in dataclasses.fields(StatelessNode)}
     form = program.type if isinstance(program, MapProgram) else input_type
     return TracedNode(
@@ -69,6 +87,20 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
         read_fields=program.read_fields,
         form=form if node.output_type is None or node.output_type.is_pickled else None,
     )
+
+
+def _over_columns(plan: Plan, node: StatelessNode, function: ColumnarFunction, before: dict[int, Node]) -> Node:
+    try:
+        made = function.over_columns(_input_type(plan, node, before), node.output_type)
+    except NotTraceable as refusal:
+        return _refused(node, refusal)
+    return dataclasses.replace(node, function=made)
+
+
+def _refused(node: StatelessNode, refusal: NotTraceable) -> StatelessNode:
+    place = refusal.place or f"{node.call_site.file}:{node.call_site.line}"
+    file, _, line = place.rpartition(":")
+    return dataclasses.replace(node, not_traced=f"{refusal.reason} at {PurePath(file).name}:{line}")
 
 
 def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformation:

@@ -30,6 +30,8 @@ class KeyedBatchesNode(BatchesNode):
     """Applies a function with state of keys to the records of an epoch."""
 
     key_type: TypeInformation | None = None
+    key_places: tuple[int, ...] = ()
+    """Where the parts of a key of several fields are among the fields of a record."""
 
     @property
     def is_keyed(self) -> bool:  # noqa: D102
@@ -38,4 +40,23 @@ class KeyedBatchesNode(BatchesNode):
     @property
     def wants_sorted_keys(self) -> bool:  # noqa: D102
         # A call for every key would be what functions of batches are there to avoid.
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedCoBatchesNode(Node):
+    """Applies a function with state of keys to the records that two inputs have in an epoch."""
+
+    function: Any
+    batch_format: BatchFormat
+    input_types: tuple[TypeInformation, TypeInformation]
+    timestamp_column: str | None = None
+    key_type: TypeInformation | None = None
+
+    @property
+    def is_keyed(self) -> bool:  # noqa: D102
+        return True
+
+    @property
+    def wants_sorted_keys(self) -> bool:  # noqa: D102
         return False

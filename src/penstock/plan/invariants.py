@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.common.errors import PlanError
+from penstock.plan.batch_nodes import KeyedCoBatchesNode
 from penstock.plan.cep_node import ChangingPatternsNode
 from penstock.plan.join_nodes import JoinNode
 from penstock.plan.naming import describe_node
@@ -68,7 +69,7 @@ def _check_parallelism(node: Node) -> None:
 def _expected_inputs(node: Node) -> set[int]:
     if isinstance(node, SourceNode):
         return set()
-    if isinstance(node, CoProcessNode | BroadcastProcessNode | ChangingPatternsNode | JoinNode):
+    if isinstance(node, CoProcessNode | BroadcastProcessNode | ChangingPatternsNode | JoinNode | KeyedCoBatchesNode):
         return {0, 1}
     return {0}
 

@@ -13,6 +13,7 @@ from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.sink import Sink
 from penstock.connectors.source import Source
 from penstock.expressions import Expression
+from penstock.windows.field_reduction import FieldReduction
 
 
 class Chaining(Enum):
@@ -112,6 +113,8 @@ class ReduceNode(Node):
     """Combines the records of each key into one of the same type."""
 
     function: Any
+    reduction: FieldReduction | None = None
+    """What the function makes of each field, where that is known."""
 
     @property
     def is_keyed(self) -> bool:  # noqa: D102

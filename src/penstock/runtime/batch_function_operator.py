@@ -31,6 +31,7 @@ class BatchFunctionOperator(FunctionOperator):
         timestamp_column: str | None,
     ) -> None:
         super().__init__(function, codec_for(output_type))
+        self._call = function
         self._given = GivenBatches(input_type, batch_format, timestamp_column)
         self._taken = TakenBatches(output_type, timestamp_column)
         self._timestamp_column = timestamp_column
@@ -40,7 +41,7 @@ class BatchFunctionOperator(FunctionOperator):
         if not len(batch):
             return
         try:
-            returned = self._function(self._given.of(self._columns(batch)), *arguments)
+            returned = self._call(self._given.of(self._columns(batch)), *arguments)
             results = batches_in(returned)
             keeps_rows = is_one_batch(returned)
         except Exception as error:

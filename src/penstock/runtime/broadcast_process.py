@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from penstock.common.batch import Batch
@@ -18,7 +19,7 @@ from penstock.runtime.function_operator import FunctionOperator
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.timer_services import UnkeyedTimerService
-from penstock.state.broadcast import BroadcastStateBackend
+from penstock.state.broadcast import BroadcastStateBackend, DeclaredBroadcastState
 
 _BROADCAST_INPUT = 1
 
@@ -27,14 +28,17 @@ class BroadcastProcessOperator(FunctionOperator):
     """Runs a `BroadcastProcessFunction`: input 0 is the stream, input 1 the broadcast one."""
 
     _function: BroadcastProcessFunction[Any, Any, Any]
+    state_names: Collection[str] | None = None
+    """The broadcast states that there are; None: any."""
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
         self._broadcast_state = BroadcastStateBackend(context.store, context.uid)
         super().open(context)
         time = UnkeyedTimerService(self, context)
-        self._record_context = ReadOnlyContext(time, self._sender, self._broadcast_state)
-        self._broadcast_context = BroadcastContext(time, self._sender, self._broadcast_state)
+        states = DeclaredBroadcastState(self._broadcast_state, self.state_names)
+        self._record_context = ReadOnlyContext(time, self._sender, states)
+        self._broadcast_context = BroadcastContext(time, self._sender, states)
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Calls the function for every record."""
@@ -59,16 +63,17 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
     """Runs a `KeyedBroadcastProcessFunction`: input 0 is the keyed stream, input 1 the broadcast one."""
 
     _function: KeyedBroadcastProcessFunction[Any, Any, Any, Any]
+    state_names: Collection[str] | None = None
+    """The broadcast states that there are; None: any."""
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
         self._broadcast_state = BroadcastStateBackend(context.store, context.uid)
+        self._declared = DeclaredBroadcastState(self._broadcast_state, self.state_names)
         super().open(context)
-        self._record_context = KeyedReadOnlyContext(
-            self._timers, self._sender, self._current_key, self._broadcast_state
-        )
+        self._record_context = KeyedReadOnlyContext(self._timers, self._sender, self._current_key, self._declared)
         self._broadcast_context = KeyedBroadcastContext(
-            UnkeyedTimerService(self, context), self._sender, self._broadcast_state, self._state
+            UnkeyedTimerService(self, context), self._sender, self._declared, self._state
         )
 
     def process(self, batch: Batch, input_index: int) -> None:
@@ -94,7 +99,7 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
         super().drop_caches()
 
     def _make_timer_context(self) -> KeyedTimerContext:
-        return KeyedBroadcastTimerContext(self._timers, self._sender, self._current_key, self._broadcast_state)
+        return KeyedBroadcastTimerContext(self._timers, self._sender, self._current_key, self._declared)
 
     def _broadcast_state_of_function(self) -> BroadcastStateBackend:
         return self._broadcast_state

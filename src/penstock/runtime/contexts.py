@@ -11,7 +11,7 @@ from penstock.functions.output_tag import OutputTag
 from penstock.functions.process import KeyedProcessFunction, ProcessFunction
 from penstock.functions.timer_service import TimeDomain, TimerService
 from penstock.runtime.result_sender import ResultSender
-from penstock.state.broadcast import BroadcastStateBackend
+from penstock.state.broadcast import DeclaredBroadcastState
 from penstock.state.descriptors import MapStateDescriptor, StateDescriptor
 from penstock.state.key_encoding import decode_key
 from penstock.state.keyed import KeyedStateBackend
@@ -102,7 +102,7 @@ class BroadcastContext(RecordContext, BroadcastProcessFunction.Context):
     """For the broadcast side: broadcast state can be written."""
 
     def __init__(
-        self, timer_service: TimerService, sender: ResultSender, broadcast_state: BroadcastStateBackend
+        self, timer_service: TimerService, sender: ResultSender, broadcast_state: DeclaredBroadcastState
     ) -> None:
         super().__init__(timer_service, sender)
         self._broadcast_state = broadcast_state
@@ -116,7 +116,7 @@ class ReadOnlyContext(RecordContext, BroadcastProcessFunction.ReadOnlyContext):
     """For the other side of a broadcast: its state can be read."""
 
     def __init__(
-        self, timer_service: TimerService, sender: ResultSender, broadcast_state: BroadcastStateBackend
+        self, timer_service: TimerService, sender: ResultSender, broadcast_state: DeclaredBroadcastState
     ) -> None:
         super().__init__(timer_service, sender)
         self._broadcast_state = broadcast_state
@@ -133,7 +133,7 @@ class KeyedBroadcastContext(BroadcastContext, KeyedBroadcastProcessFunction.Cont
         self,
         timer_service: TimerService,
         sender: ResultSender,
-        broadcast_state: BroadcastStateBackend,
+        broadcast_state: DeclaredBroadcastState,
         keyed_state: KeyedStateBackend,
     ) -> None:
         super().__init__(timer_service, sender, broadcast_state)
@@ -152,7 +152,7 @@ class KeyedReadOnlyContext(KeyedContext, KeyedBroadcastProcessFunction.ReadOnlyC
         timer_service: TimerService,
         sender: ResultSender,
         current_key: CurrentKey,
-        broadcast_state: BroadcastStateBackend,
+        broadcast_state: DeclaredBroadcastState,
     ) -> None:
         super().__init__(timer_service, sender, current_key)
         self._broadcast_state = broadcast_state

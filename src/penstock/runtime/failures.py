@@ -10,6 +10,7 @@ from typing import Any
 import penstock
 from penstock.common.errors import (
     FailureReport,
+    LocalStoreDamagedError,
     LocalStoreFullError,
     StateCorruptionError,
     UserFunctionError,
@@ -19,7 +20,7 @@ from penstock.state.key_encoding import decode_key
 
 REPR_LIMIT = 500
 _PACKAGE_DIRECTORY = str(Path(penstock.__file__).resolve().parent)
-_NOT_THE_USERS_FAULT = (UserFunctionError, StateCorruptionError, LocalStoreFullError)
+_NOT_THE_USERS_FAULT = (UserFunctionError, StateCorruptionError, LocalStoreDamagedError, LocalStoreFullError)
 
 
 _observer: Callable[[Exception], None] | None = None
@@ -100,8 +101,9 @@ def _is_about_the_result(error: Exception) -> bool:
     """Whether the error arose where Penstock takes results out of what a function returned."""
     if not isinstance(error, TypeError) or not str(error).endswith("object is not iterable"):
         return False
+    # A frame of the program in between means that it called something of ours with what cannot be iterated over.
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and frames[-1].filename.startswith(_PACKAGE_DIRECTORY)
+    return bool(frames) and all(frame.filename.startswith(_PACKAGE_DIRECTORY) for frame in frames)
 
 
 def _safe_text(error: Exception) -> str:

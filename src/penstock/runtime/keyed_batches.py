@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from penstock.state.columnar_keys import ColumnarKeys
 from penstock.state.columnar_values import ColumnarValueState, EncodedKeys
 from penstock.state.descriptors import ValueStateDescriptor
 from penstock.state.keyed import KeyedStateBackend
+from penstock.state.tuple_keys import has_tuple_columns
 
-_MOST_ROWS = 1 << 18
+MOST_ROWS = 1 << 18
 """Records that wait at most: kernels gain nothing from more, and in batch execution an epoch has no end."""
 
 
@@ -37,10 +39,12 @@ class KeyedBatchOperator(BatchFunctionOperator):
         output_type: TypeInformation,
         timestamp_column: str | None,
         key_type: TypeInformation | None,
+        key_places: Sequence[int] = (),
     ) -> None:
         super().__init__(function, batch_format, input_type, output_type, timestamp_column)
         self._input_codec = codec_for(input_type)
         self._key_type = key_type
+        self._key_places = key_places
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
@@ -49,7 +53,8 @@ class KeyedBatchOperator(BatchFunctionOperator):
             context.store, context.uid, context.max_parallelism, clock=lambda: context.processing_time
         )
         self._keys = ColumnarKeys(self._key_type, context.subtask, context.parallelism, context.max_parallelism)
-        self._batch_context = _BatchContext(self, self._state, self._keys)
+        places = self._key_places if has_tuple_columns(self._key_type) else ()
+        self._batch_context = _BatchContext(self, self._state, self._keys, places)
         self._pending: list[Batch] = []
         self._pending_rows = 0
         self._open_function(self._state)
@@ -66,7 +71,7 @@ class KeyedBatchOperator(BatchFunctionOperator):
         if len(batch):
             self._pending.append(batch)
             self._pending_rows += len(batch)
-            if self._pending_rows >= _MOST_ROWS:
+            if self._pending_rows >= MOST_ROWS:
                 self._drain()
 
     def advance_watermark(self, watermark: int) -> int:
@@ -109,12 +114,12 @@ class KeyedBatchOperator(BatchFunctionOperator):
         if not self._pending:
             return
         pending, self._pending, self._pending_rows = self._pending, [], 0
-        batch, keys = _gathered(self._input_codec, pending)
+        batch, keys = gathered(self._input_codec, pending)
         self._batch_context.begin(batch, keys)
         self._run(batch, self._batch_context)
 
 
-def _gathered(codec: RecordCodec, batches: list[Batch]) -> tuple[Batch, DictionaryKeys]:
+def gathered(codec: RecordCodec, batches: list[Batch]) -> tuple[Batch, DictionaryKeys]:
     """The records of several batches as one, and their keys."""
     places: dict[bytes, int] = {}
     codes: list[Any] = []
@@ -141,8 +146,12 @@ def _times(batch: Batch) -> pa.Array:
 class _BatchContext(KeyedBatchContext):
     """One object per operator, set anew for each call."""
 
-    def __init__(self, operator: KeyedBatchOperator, state: KeyedStateBackend, keys: ColumnarKeys) -> None:
+    def __init__(
+        self, operator: KeyedBatchOperator, state: KeyedStateBackend, keys: ColumnarKeys, key_places: Sequence[int]
+    ) -> None:
         self._operator = operator
+        self._key_places = key_places
+        """Where the parts of keys are among the columns of records; none where keys have to be decoded."""
         self._state = state
         self._columnar_keys = keys
         self._states: dict[str, ColumnarValueState] = {}
@@ -173,8 +182,20 @@ class _BatchContext(KeyedBatchContext):
     def distinct_keys(self) -> pa.Array | list[Any]:
         """Each key once."""
         if self._distinct_keys is None:
-            self._distinct_keys = self._columnar_keys.decode(self._encoded.distinct)
+            if self._key_places:
+                self._distinct_keys = self._keys_in_columns()
+            else:
+                self._distinct_keys = self._columnar_keys.decode(self._encoded.distinct)
         return self._distinct_keys
+
+    def _keys_in_columns(self) -> pa.Array:
+        assert self._batch is not None
+        codes = self._encoded.codes
+        first_rows = np.empty(len(self._encoded.distinct), np.int64)
+        first_rows[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        rows = pa.array(first_rows)
+        parts = [self._batch.columns[place].take(rows) for place in self._key_places]
+        return pa.StructArray.from_arrays(parts, names=[f"f{place}" for place in range(len(parts))])
 
     @property
     def key_codes(self) -> np.ndarray[Any, np.dtype[np.int32]]:

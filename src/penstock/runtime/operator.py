@@ -72,6 +72,8 @@ class OperatorContext:
     """How often, in ms, generators of watermarks are asked when no records come; 0: never."""
     batch: bool = False
     """Batch execution: a keyed operator gets its records sorted by key, and `end_key` after those of each key."""
+    records_from: str = ""
+    """The operator of the same chain that hands it its records, and the line that made that one."""
 
 
 class Operator:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.errors import TypeMismatchError
 from penstock.common.growing_columns import GrowingColumn
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation, Types
 from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
@@ -141,7 +142,12 @@ class RollingFieldOperator(KeyedReduceOperator):
             place = len(results)
             key = self._keys[places[place]]
             raise user_function_error(error, self._context, key=key, record=batch.values[place]) from error
-        return self._field_codec.to_columns(results)[0]
+        try:
+            return self._field_codec.to_columns(results)[0]
+        except TypeMismatchError as error:
+            place = error.index or 0
+            key = self._keys[places[place]]
+            raise user_function_error(error, self._context, key=key, record=batch.values[place]) from error
 
 
 Step = Callable[[list[Any], list[int], list[Any], list[Any]], None]

@@ -27,7 +27,8 @@ from penstock.windows.window import TimeWindow
 _TWO_LONGS = Struct(">qq")
 _START = attrgetter("start")
 
-_SESSIONS = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
+SESSIONS_OF_KEYS = "window: sessions"
+SESSIONS_TYPE = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
 """Start, end and name of each session of a key."""
 
 
@@ -62,7 +63,7 @@ class SessionWindowOperator(WindowOperator):
         super().open(context)
         assert isinstance(self._assigner, SessionWindows)
         self._gap_of: Callable[[Any], int] = self._assigner.gap_of
-        self._open_windows = WindowsOfKeys(context, "window: sessions", _SESSIONS)
+        self._open_windows = WindowsOfKeys(context, SESSIONS_OF_KEYS, SESSIONS_TYPE)
         self._queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
         self._purges = isinstance(self._trigger, PurgingTrigger)
         # In batch execution there is one key at a time, and its sessions are over when it is.
@@ -72,7 +73,10 @@ class SessionWindowOperator(WindowOperator):
         self._changed: set[bytes] = set()
         self._ends: list[tuple[int, bytes, int, Session]] = []
         """A heap of times at which to look at sessions; the number keeps sessions from being compared."""
+        self._fresh: list[tuple[bytes, Session]] = []
+        """Sessions that began since event time last rose: most of a job that catches up end when it rises again."""
         self._numbers = count()
+        self._sends_contents = self._definition.window_function is None
 
     def end_epoch(self) -> None:
         """Writes state and timers to the store."""
@@ -96,20 +100,19 @@ class SessionWindowOperator(WindowOperator):
         self._sessions.clear()
         self._changed.clear()
         self._ends.clear()
+        self._fresh.clear()
 
     def _add_all(self, batch: Batch, records: Iterator[Any]) -> Steps:
         event_time, lateness, gap_of = self._is_event_time, self._lateness, self._gap_of
         watermark = self.current_watermark if event_time else MIN_WATERMARK
         times = timestamps_of(batch) if event_time else repeat(self._context.processing_time, len(batch))
-        known, folded = self._sessions, self._contents.folded
+        known, folded, changed = self._sessions, self._contents.folded, self._changed
         for key, time, value in zip(batch.keys or (), times, records, strict=True):
             if time is None:
                 require_timestamp(time, self._assigner)
                 continue
             end = time + gap_of(value)
-            sessions = known.get(key)
-            if sessions is None:
-                sessions = self._sessions_of(key)
+            sessions = known.get(key) or self._sessions_of(key)
             # Sessions do not touch each other: those that the record touches are neighbours, and mostly the last one.
             after = len(sessions)
             if after and sessions[-1].start > end:
@@ -125,7 +128,10 @@ class SessionWindowOperator(WindowOperator):
                 sessions.insert(after, session)
             else:
                 session = sessions[first]
-                if after - first > 1 or session.start > time or session.end < end:
+                if session.start <= time and session.end - 1 > watermark and after - first == 1:
+                    changed.add(key)
+                    session.end = max(end, session.end)
+                else:
                     self._extend(key, time, end, sessions[first:after], watermark)
                     del sessions[first + 1 : after]
             if session.name is None:
@@ -151,7 +157,7 @@ class SessionWindowOperator(WindowOperator):
         self._changed.add(key)
         session = Session(start, end, None)
         if self._keeps_sessions:
-            self._look_at(end - 1, key, session)
+            self._fresh.append((key, session))
         else:
             self._name(key, session)
             self._set_timer(key, session, is_past=is_past)
@@ -207,17 +213,32 @@ class SessionWindowOperator(WindowOperator):
             session = self._named(key, name)
             if session is not None:
                 self._look_at(timestamp, key, session)
-        ends = self._ends
+        for _, key, _, session in self._over(until):
+            if not session.is_over:
+                self._end_session(key, session, fires=True)
+                if len(self._values) >= BATCH_SIZE:
+                    yield
+
+    def _over(self, until: int) -> list[tuple[int, bytes, int, Session]]:
+        """The sessions that end up to a time, in the order of their ends; one may be there twice."""
+        ends, numbers = self._ends, self._numbers
+        fresh, self._fresh = self._fresh, []
+        over: list[tuple[int, bytes, int, Session]] = []
+        for key, session in fresh:
+            if not session.is_over:
+                if session.end - 1 <= until:
+                    over.append((session.end - 1, key, next(numbers), session))
+                else:
+                    heappush(ends, (session.end - 1, key, next(numbers), session))
         while ends and ends[0][0] <= until:
-            timestamp, key, _, session = heappop(ends)
-            if session.is_over:
-                continue
-            if session.end - 1 > timestamp:
-                self._look_at(session.end - 1, key, session)
-                continue
-            self._end_session(key, session, fires=True)
-            if len(self._values) >= BATCH_SIZE:
-                yield
+            _, key, number, session = heappop(ends)
+            if not session.is_over:
+                if session.end - 1 <= until:
+                    over.append((session.end - 1, key, number, session))
+                else:
+                    heappush(ends, (session.end - 1, key, number, session))
+        over.sort()
+        return over
 
     def _firing_late(self, queue: TimerQueue, until: int) -> Steps:
         lateness = self._lateness
@@ -254,6 +275,16 @@ class SessionWindowOperator(WindowOperator):
             self._contents.remove(at)
 
     def _end_session(self, key: bytes, session: Session, *, fires: bool) -> None:
+        session.is_over = True
+        self._sessions[key].remove(session)
+        self._changed.add(key)
+        self._state.current_key = self._pane.key = key
+        if session.name is None and self._sends_contents:
+            contents = self._contents.inputs_of(session.content)
+            if contents is not None:
+                self._values += contents
+                self._stamps += [session.end - 1] * len(contents)
+            return
         self._set_pane(key, session)
         self._timer_context.record_timestamp = session.end - 1
         inputs: list[Any] | None = None
@@ -267,9 +298,6 @@ class SessionWindowOperator(WindowOperator):
             self._emit(self._call(inputs))
         if self._call_clear is not None:
             self._call_clear()
-        session.is_over = True
-        self._sessions[key].remove(session)
-        self._changed.add(key)
 
     def _set_pane(self, key: bytes, session: Session) -> None:
         self._state.current_key = self._pane.key = key

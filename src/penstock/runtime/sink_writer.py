@@ -38,13 +38,20 @@ class SinkWriterOperator(CheckpointedOperator):
                 self._writer = self._sink.create_writer(self._writer_context())
             self._writer.write(batch)
         except TypeMismatchError as error:
-            if error.index is None:
-                raise user_function_error(error, self._context) from error
-            raise user_function_error(error, self._context, record=batch.values[error.index]) from error
+            raise self._misfit(error, batch) from error
         except PenstockError:
             raise
         except Exception as error:
             raise user_function_error(error, self._context) from error
+
+    def _misfit(self, error: TypeMismatchError, batch: Batch) -> Exception:
+        """The error for a record that is not of the declared type: the operator before has made it."""
+        if self._context.records_from:
+            text = f"{error}; it comes from {self._context.records_from}"
+            error = TypeMismatchError(text, index=error.index, field=error.field)
+        if error.index is None:
+            return user_function_error(error, self._context)
+        return user_function_error(error, self._context, record=batch.values[error.index])
 
     def end_epoch(self) -> None:
         """Makes everything written durable."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.common.batch import Batch
 from penstock.functions.adapt import filter_callable, flat_map_callable, map_callable, process_callable
+from penstock.functions.columnar import ColumnarFunction
 from penstock.runtime.contexts import RecordContext
 from penstock.runtime.function_operator import FunctionOperator
 from penstock.runtime.operator import OperatorContext
@@ -87,4 +88,8 @@ class ProcessOperator(FunctionOperator):
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Calls the function for every record."""
-        self._process_batch(self._process_element, self._record_context, batch)
+        results = self._function.results_of(batch) if isinstance(self._function, ColumnarFunction) else None
+        if results is None:
+            self._process_batch(self._process_element, self._record_context, batch)
+        elif len(results):
+            self._context.output.emit(results)

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.adapt import reduce_callable
 from penstock.runtime.operator import OperatorContext
+from penstock.runtime.window_state_form import CONTENTS
 from penstock.state.catalogue import StateCatalogue
 from penstock.state.descriptors import StateDescriptor
 from penstock.state.handle import DEFAULT_CACHE_LIMIT
@@ -372,10 +373,10 @@ class ListedContents(WindowContents):
     def __init__(self, store: StateStore, uid: str, max_parallelism: int, element_type: TypeInformation | None) -> None:
         self._place = _Place()
         self._lists = WindowList(
-            _NAME,
+            CONTENTS,
             self._place,
             store,
-            NamespacedKeys(uid, _NAME, max_parallelism),
+            NamespacedKeys(uid, CONTENTS, max_parallelism),
             DEFAULT_CACHE_LIMIT,
             serializer_for(element_type),
         )
@@ -446,9 +447,6 @@ class ListedContents(WindowContents):
         self._lists.drop_caches()
 
 
-_NAME = "window: contents"
-
-
 def _same(value: Any) -> Any:
     return value
 
@@ -456,15 +454,15 @@ def _same(value: Any) -> Any:
 def _value_handle(
     store: StateStore, uid: str, max_parallelism: int, place: _Place, value_type: TypeInformation | None
 ) -> WindowValue:
-    keys = NamespacedKeys(uid, _NAME, max_parallelism)
-    return WindowValue(_NAME, place, store, keys, DEFAULT_CACHE_LIMIT, serializer_for(value_type))
+    keys = NamespacedKeys(uid, CONTENTS, max_parallelism)
+    return WindowValue(CONTENTS, place, store, keys, DEFAULT_CACHE_LIMIT, serializer_for(value_type))
 
 
 def _catalogue(
     store: StateStore, uid: str, value_type: TypeInformation | None, kind: str = "ValueState"
 ) -> StateCatalogue:
     catalogue = StateCatalogue(store, uid)
-    catalogue.add(StateDescriptor(_NAME, value_type), kind, namespaced=True)
+    catalogue.add(StateDescriptor(CONTENTS, value_type), kind, namespaced=True)
     return catalogue
 
 

@@ -31,6 +31,7 @@ from penstock.runtime.window_contents import (
 from penstock.runtime.window_contexts import AssignerContext, FunctionContext, TriggerContext
 from penstock.runtime.window_stagger import StaggerState
 from penstock.runtime.window_state import NoWindowState, WindowStateBackend
+from penstock.runtime.window_state_form import refuse_state_of_columns
 from penstock.windows.assigner import MergingWindowAssigner, require_timestamp
 from penstock.windows.definition import WindowDefinition
 from penstock.windows.trigger import TriggerResult
@@ -61,6 +62,7 @@ class WindowOperator(KeyedFunctionOperator):
     def open(self, context: OperatorContext) -> None:
         """Opens the window function."""
         super().open(context)
+        refuse_state_of_columns(context)
         definition = self._definition
         # Copied, for it may remember by how much the windows of this subtask are shifted.
         assigner = self._assigner = copy.copy(definition.assigner)

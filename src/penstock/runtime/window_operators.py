@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from penstock.common.batch import RecordCodec
 from penstock.runtime.aligned_window_operator import AlignedWindowOperator
+from penstock.runtime.columnar_windows.base import ColumnarOperator
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 from penstock.runtime.columnar_windows.processing_time_operator import ProcessingTimeWindowOperator
+from penstock.runtime.columnar_windows.session_operator import ColumnarSessionOperator
 from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.session_window_operator import SessionWindowOperator
@@ -23,8 +25,13 @@ def window_operator(
     """A new operator for these windows."""
     if not definition.is_columnar:
         return record_operator(definition)(definition, output_codec, side_output_codecs)
-    kind = ColumnarWindowOperator if definition.assigner.is_event_time() else ProcessingTimeWindowOperator
-    return kind(definition, output_codec, side_output_codecs)
+    return _columnar_operator(definition)(definition, output_codec, side_output_codecs)
+
+
+def _columnar_operator(definition: WindowDefinition) -> type[ColumnarOperator]:
+    if isinstance(definition.assigner, SessionWindows):
+        return ColumnarSessionOperator
+    return ColumnarWindowOperator if definition.assigner.is_event_time() else ProcessingTimeWindowOperator
 
 
 def record_operator(definition: WindowDefinition) -> type[WindowOperator]:

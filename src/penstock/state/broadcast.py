@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from penstock.common.errors import StateError
@@ -39,7 +39,19 @@ class _ReadOnlyHandle(ReadOnlyBroadcastState[Any, Any]):
         return self._entries.is_empty()
 
     def clear(self) -> None:
-        raise StateError(
+        raise self._refusal()
+
+    def put(self, key: Any, value: Any) -> None:
+        raise self._refusal()
+
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        raise self._refusal()
+
+    def remove(self, key: Any) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> StateError:
+        return StateError(
             f"broadcast state '{self._entries.name}' can only be read here: it is changed where the elements of the "
             "broadcast stream are processed, so that all subtasks see the same"
         )
@@ -108,3 +120,29 @@ class BroadcastStateBackend:
                 serializer_for(descriptor.value_type),
             )
         return handle
+
+
+class DeclaredBroadcastState:
+    """The broadcast states that the program gave to `broadcast(...)`, and no others."""
+
+    def __init__(self, states: BroadcastStateBackend, names: Collection[str] | None) -> None:
+        self._states = states
+        self._names = names
+
+    def get_broadcast_state(self, descriptor: MapStateDescriptor) -> BroadcastState:
+        """State that the elements of the broadcast stream change."""
+        self._check(descriptor)
+        return self._states.get_broadcast_state(descriptor)
+
+    def get_read_only_state(self, descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState:
+        """The same state, to read."""
+        self._check(descriptor)
+        return self._states.get_read_only_state(descriptor)
+
+    def _check(self, descriptor: MapStateDescriptor) -> None:
+        name = getattr(descriptor, "name", None)
+        if self._names is not None and name is not None and name not in self._names:
+            raise StateError(
+                f"there is no broadcast state '{name}', only {', '.join(map(repr, self._names))}; give its descriptor "
+                "to `broadcast(...)` too"
+            )

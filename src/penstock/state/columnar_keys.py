@@ -14,6 +14,7 @@ from penstock.common.foreign_columns import fitted_column
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, TupleTypeInfo, TypeInformation, Types
 from penstock.state.key_encoding import NONE_KEY, decode_key, encode_column, encode_key
 from penstock.state.key_groups import key_group_range, key_groups_of_keys
+from penstock.state.tuple_keys import decode_integer_tuples, encode_tuples, has_tuple_columns
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 _INTEGERS = (BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG)
@@ -43,6 +44,9 @@ class ColumnarKeys:
             if isinstance(self._type, BasicTypeInfo) and self._type.basic_type in _SAME_IN_COLUMNS:
                 dictionary = column.dictionary_encode(null_encoding="encode")
                 distinct, places = encode_column(dictionary.dictionary), dictionary.indices.to_numpy().astype(np.int64)
+            elif has_tuple_columns(self._type) and not column.null_count:
+                tuples = encode_tuples(column.flatten())
+                distinct, places = tuples.distinct, tuples.codes.astype(np.int64)
             else:
                 values = codec_for(TupleTypeInfo([self._type])).to_values([column])
                 distinct, places = _encoded([encode_key(value) for (value,) in values])
@@ -61,6 +65,10 @@ class ColumnarKeys:
             if len(data) == len(encoded) * _ENCODED_INTEGER.itemsize:
                 biased = np.frombuffer(data, _ENCODED_INTEGER)["biased"].astype(np.uint64)
                 return pa.array((biased ^ _SIGN).view(np.int64)).cast(self._type.arrow_type())
+        if isinstance(self._type, TupleTypeInfo) and has_tuple_columns(self._type):
+            tuples = decode_integer_tuples(encoded, self._type)
+            if tuples is not None:
+                return tuples
         return codec_for(TupleTypeInfo([self._type])).to_columns([(decode_key(key),) for key in encoded])[0]
 
     def _require_own(self, distinct: list[bytes]) -> None:

@@ -5,6 +5,7 @@ What is stored is what `ValueState` stores, entry by entry: a program may change
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from penstock.common.foreign_columns import fitted_column
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.state.descriptors import ValueStateDescriptor
+from penstock.state.plain_columns import PlainColumn, plain_column
+from penstock.state.plain_values import plain_from_bytes
 from penstock.state.state_keys import StateKeys
 from penstock.state.store import StateStore
 from penstock.state.value_serializers import serializer_for
@@ -153,13 +156,34 @@ class _VariableWidth(_Form):
     def decode(self, stored: Sequence[bytes | None]) -> pa.Array:
         if any(entry is not None and entry[:1] != b"\x01" for entry in stored):
             return super().decode(stored)
-        entries = pa.array(stored, pa.binary())
+        entries = pa.array([None if entry is None else entry[1:] for entry in stored], pa.binary())
         if isinstance(entries, pa.ChunkedArray):
             raise StateError("the values that were asked for make up more than 2 GB; ask for fewer keys at once")
-        return pc.cast(pc.binary_slice(entries, 1), self.arrow_type)
+        return pc.cast(entries, self.arrow_type)
 
     def encode(self, column: pa.Array) -> list[bytes | None]:
         return pc.binary_join_element_wise(b"\x01", column.cast(pa.binary()), b"").to_pylist()
+
+
+class _PlainValues(_Form):
+    """Values that have parts: a tag byte and the bytes of their plain value."""
+
+    def __init__(self, type_info: TypeInformation, columns: PlainColumn) -> None:
+        super().__init__(type_info)
+        self._columns = columns
+
+    def decode(self, stored: Sequence[bytes | None]) -> pa.Array:
+        values = [None if not data or not data[0] else plain_from_bytes(memoryview(data)[1:]) for data in stored]
+        try:
+            return self._columns.from_plain(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # What does not fit is told by who makes values of it.
+            return super().decode(stored)
+
+    def encode(self, column: pa.Array) -> list[bytes | None]:
+        # Values of columns are of Python's own classes: nothing has to be looked at before they are made bytes.
+        dumps = pickle.dumps
+        return [None if value is None else b"\x01" + dumps(value, 5) for value in self._columns.to_plain(column)]
 
 
 _WIDTHS = {
@@ -182,4 +206,5 @@ def _form_of(type_info: TypeInformation) -> _Form:
             return _VariableWidth(type_info)
     if pa.types.is_binary(type_info.column_type()):
         return _VariableWidth(type_info)
-    return _Form(type_info)
+    columns = plain_column(type_info)
+    return _Form(type_info) if columns is None else _PlainValues(type_info, columns)

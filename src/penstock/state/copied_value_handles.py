@@ -13,13 +13,40 @@ from penstock.state.value_handles import AggregatingHandle, ReducingHandle, Valu
 class CopiedValueHandle(ValueHandle):
     """`ValueState`."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._unchanging: dict[bytes | None, Any] = {}
+        """Values in the cache that cannot change, tuples of numbers say: found out once, not at every reading."""
+
     def value(self) -> Any:
         """The value; None when there is none."""
+        key = self._owner.current_key
         try:
-            value = self._cache[self._owner.current_key]
+            value = self._cache[key]
         except KeyError:
             value = self._load()
-        return value if type(value) in ATOMS else own_copy(value)
+        if type(value) in ATOMS or self._unchanging.get(key) is value:
+            return value
+        copied = own_copy(value)
+        if copied is value:
+            self._unchanging[key] = value
+        return copied
+
+    def flush(self) -> None:
+        """Writes what was set since the last time to the store."""
+        super().flush()
+        if len(self._unchanging) > len(self._cache):
+            self._unchanging = {}
+
+    def drop_caches(self) -> None:
+        """Forgets everything, what was set too."""
+        super().drop_caches()
+        self._unchanging = {}
+
+    def forget(self, key: bytes) -> None:
+        """Drops what is cached of a key."""
+        super().forget(key)
+        self._unchanging.pop(key, None)
 
     def update(self, value: Any) -> None:
         """Sets the value; None removes it."""

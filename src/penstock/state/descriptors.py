@@ -69,14 +69,22 @@ class StateDescriptor:
 
 
 class ValueStateDescriptor(StateDescriptor):
-    """One value per key."""
+    """One value per key.
+
+    >>> ValueStateDescriptor("balance", Types.LONG()), ValueStateDescriptor("balance", int)
+    (ValueStateDescriptor('balance', Long), ValueStateDescriptor('balance', Long))
+    """
 
     def __init__(self, name: str, value_type_info: TypeLike = None) -> None:
         super().__init__(name, _type_of(value_type_info))
 
 
 class ListStateDescriptor(StateDescriptor):
-    """A list per key."""
+    """A list per key.
+
+    >>> ListStateDescriptor("last payments", Types.DOUBLE()).get_name()
+    'last payments'
+    """
 
     def __init__(self, name: str, elem_type_info: TypeLike = None) -> None:
         self.element_type = _type_of(elem_type_info)
@@ -84,7 +92,11 @@ class ListStateDescriptor(StateDescriptor):
 
 
 class MapStateDescriptor(StateDescriptor):
-    """A map per key, or the map of a broadcast state."""
+    """A map per key, or the map of a broadcast state.
+
+    >>> MapStateDescriptor("visits", Types.STRING(), Types.LONG()).get_name()
+    'visits'
+    """
 
     def __init__(self, name: str, key_type_info: TypeLike = None, value_type_info: TypeLike = None) -> None:
         self.key_type = _type_of(key_type_info)
@@ -94,7 +106,11 @@ class MapStateDescriptor(StateDescriptor):
 
 
 class ReducingStateDescriptor(StateDescriptor):
-    """One value per key: all added values, combined by a `ReduceFunction` or a function of two values."""
+    """One value per key: all added values, combined by a `ReduceFunction` or a function of two values.
+
+    >>> ReducingStateDescriptor("spent", lambda a, b: a + b, Types.LONG()).get_reduce_function()(2, 3)
+    5
+    """
 
     def __init__(self, name: str, reduce_function: Any, type_info: TypeLike = None) -> None:
         super().__init__(name, _type_of(type_info))
@@ -131,4 +147,6 @@ class AggregatingStateDescriptor(StateDescriptor):
 
 
 def _type_of(given: TypeLike) -> TypeInformation | None:
+    if isinstance(given, str):
+        raise TypeError(f"state takes a type such as Types.LONG(), or a class, got {given!r}")
     return given if given is None or isinstance(given, TypeInformation) else infer_type(given)

@@ -30,6 +30,9 @@ class CachedList:
 class ListHandle(ContainerHandle[CachedList], ListState[Any]):
     """`ListState`."""
 
+    _has_first_part = True
+    """Whether a list that is not empty has its first part: what expires may leave gaps."""
+
     def get(self) -> list[Any]:
         """The elements, in a list of the caller's own."""
         elements = self._current().elements
@@ -61,6 +64,10 @@ class ListHandle(ContainerHandle[CachedList], ListState[Any]):
 
     def _load(self, key: bytes) -> CachedList:
         prefix = self.keys_in_store.of(key)
+        if self._has_first_part and self._store.get(_part(prefix, 0)) is None:
+            # Most keys that are new have no list: to find no entry costs much less than to look for many.
+            self._size += 1
+            return CachedList([], [])
         elements: list[Any] = []
         sizes: list[int] = []
         for _, data in self._store.scan(prefix, end_of_prefix(prefix)):

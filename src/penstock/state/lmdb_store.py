@@ -11,7 +11,7 @@ from typing import Any
 
 import lmdb
 
-from penstock.common.errors import PenstockError, StateCorruptionError
+from penstock.common.errors import LocalStoreDamagedError, PenstockError
 from penstock.state.lmdb_environment import DAMAGE, Environment, acquire, release
 from penstock.state.lmdb_view import LmdbView
 from penstock.state.overlay import Overlay, merge
@@ -240,7 +240,7 @@ class LmdbStore:
             return environment.explained(error)
         self._seen_tag = _NOT_SEEN
         environment.replace()
-        return StateCorruptionError(
+        return LocalStoreDamagedError(
             f"the local store {self._directory} was damaged ({error}). It has been emptied and will be "
             "rebuilt from the checkpoint when the task runs again."
         )

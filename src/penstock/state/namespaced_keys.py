@@ -34,6 +34,12 @@ def without_namespace(key_and_namespace: bytes) -> bytes:
     return key_and_namespace[: -_LENGTH_BYTES - length]
 
 
+def namespace_in(key_and_namespace: bytes) -> bytes:
+    """The namespace again."""
+    length = int.from_bytes(key_and_namespace[-_LENGTH_BYTES:], "big")
+    return key_and_namespace[-_LENGTH_BYTES - length : -_LENGTH_BYTES]
+
+
 class NamespacedKeys(StateKeys):
     """The store keys of one piece of state of keys and namespaces."""
 

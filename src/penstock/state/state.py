@@ -39,7 +39,21 @@ class State(ABC):
 
 
 class ValueState(State, Generic[T]):
-    """One value."""
+    """One value.
+
+    >>> class Highest(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.highest = runtime_context.get_state(ValueStateDescriptor("highest", Types.LONG()))
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         before = self.highest.value()
+    ...         if before is None or value[1] > before:
+    ...             self.highest.update(value[1])
+    ...             yield value
+    >>> bids = env.from_collection([("lamp", 5), ("lamp", 3), ("vase", 1), ("lamp", 8)])
+    >>> list(bids.key_by(0).process(Highest()).execute_and_collect())
+    [('lamp', 5), ('vase', 1), ('lamp', 8)]
+    """
 
     @abstractmethod
     def value(self) -> T | None:
@@ -67,15 +81,63 @@ class MergingState(AppendingState[IN, OUT]):
 
 
 class ReducingState(MergingState[T, T]):
-    """All values added, reduced to one."""
+    """All values added, reduced to one.
+
+    >>> class Spent(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         descriptor = ReducingStateDescriptor("spent", lambda a, b: a + b, Types.LONG())
+    ...         self.spent = runtime_context.get_reducing_state(descriptor)
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         self.spent.add(value[1])
+    ...         yield value[0], self.spent.get()
+    >>> list(env.from_collection([("visa", 2), ("visa", 3)]).key_by(0).process(Spent()).execute_and_collect())
+    [('visa', 2), ('visa', 5)]
+    """
 
 
 class AggregatingState(MergingState[IN, OUT]):
-    """An accumulator of all values added; `get` is the aggregate function's result."""
+    """An accumulator of all values added; `get` is the aggregate function's result.
+
+    >>> class Mean(AggregateFunction):
+    ...     def create_accumulator(self):
+    ...         return 0, 0
+    ...
+    ...     def add(self, value, accumulator):
+    ...         return accumulator[0] + value, accumulator[1] + 1
+    ...
+    ...     def get_result(self, accumulator):
+    ...         return accumulator[0] / accumulator[1]
+    ...
+    ...     def merge(self, acc_a, acc_b):
+    ...         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+    >>> class MeanSpent(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.mean = runtime_context.get_aggregating_state(AggregatingStateDescriptor("mean", Mean()))
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         self.mean.add(value[1])
+    ...         yield value[0], self.mean.get()
+    >>> list(env.from_collection([("visa", 2), ("visa", 3)]).key_by(0).process(MeanSpent()).execute_and_collect())
+    [('visa', 2.0), ('visa', 2.5)]
+    """
 
 
 class ListState(MergingState[T, Iterable[T]]):
-    """A list."""
+    """A list.
+
+    >>> class LastThree(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.last = runtime_context.get_list_state(ListStateDescriptor("last", Types.LONG()))
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         self.last.add(value[1])
+    ...         self.last.update(list(self.last.get())[-3:])
+    ...         yield value[0], list(self.last)
+    >>> numbers = env.from_collection([("a", n) for n in range(5)])
+    >>> list(numbers.key_by(0).process(LastThree()).execute_and_collect())[-1]
+    ('a', [2, 3, 4])
+    """
 
     @abstractmethod
     def get(self) -> Iterable[T]:
@@ -149,7 +211,21 @@ class _WritableMap(_ReadableMap[K, V]):
 
 
 class MapState(_WritableMap[K, V]):
-    """A map. Every entry is read and saved by itself: large maps cost what is used of them."""
+    """A map. Every entry is read and saved by itself: large maps cost what is used of them.
+
+    >>> class PerPlace(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         descriptor = MapStateDescriptor("visits", Types.STRING(), Types.LONG())
+    ...         self.visits = runtime_context.get_map_state(descriptor)
+    ...
+    ...     def process_element(self, value, ctx):
+    ...         person, place = value
+    ...         self.visits[place] = (self.visits[place] or 0) + 1
+    ...         yield person, dict(self.visits.items())
+    >>> trips = env.from_collection([("ann", "Lyon"), ("ann", "Oslo"), ("ann", "Lyon")])
+    >>> list(trips.key_by(0).process(PerPlace()).execute_and_collect())[-1]
+    ('ann', {'Lyon': 2, 'Oslo': 1})
+    """
 
 
 class ReadOnlyBroadcastState(_ReadableMap[K, V]):

@@ -114,6 +114,8 @@ class ExpiringAggregatingHandle(_ExpiringValueHandle, AggregatingHandle):
 class ExpiringListHandle(ExpiringHandle, ListHandle):
     """`ListState`: every element has its own last use."""
 
+    _has_first_part = False
+
     def get(self) -> list[Any]:
         """The elements, in a list of the caller's own."""
         self.uses += 1

@@ -16,7 +16,7 @@ from penstock.common.row import Row
 from penstock.common.typeinfo_composite import why_not_rebuildable
 from penstock.expressions import number_kernels
 from penstock.tracing import kernels
-from penstock.tracing.operations import Operations
+from penstock.tracing.operations import Operations, refuse_decimals
 from penstock.tracing.refusal import NotTraceable
 from penstock.tracing.terms import NUMBERS, Composite, Constant, Form, Kernel, Kind, Term
 
@@ -142,6 +142,7 @@ def _call_text(name: str, arguments: Arguments, keywords: Mapping[str, Term]) ->
 def _folded(operations: Operations, function: Any, arguments: Arguments, text: str) -> Term:
     try:
         constants = [argument for argument in arguments if isinstance(argument, Constant)]
+        refuse_decimals(text, constants)
         named = any(constant.name for constant in constants)
         return operations.constant(function(*(constant.value for constant in constants)), text if named else "")
     except NotTraceable:
@@ -368,6 +369,8 @@ def _text_method(name: str, arguments: list[Any], text: str) -> tuple[Kernel, Ki
             return (kernels.begins if name == "startswith" else kernels.ends)(patterns), kind
     if name == "replace" and [type(argument) for argument in arguments] == [str, str]:
         return kernels.replaced(*arguments), kind
+    if name == "count" and len(arguments) == 1 and type(arguments[0]) is str and arguments[0]:
+        return kernels.counted(arguments[0]), kind
     return kernels.by_python(operator.methodcaller(name, *arguments), kind), kind
 
 

@@ -20,6 +20,7 @@ _TYPES: dict[Kind, TypeInformation] = {
     Kind.FLOAT: Types.DOUBLE(),
     Kind.STR: Types.STRING(),
     Kind.BOOL: Types.BOOLEAN(),
+    Kind.DECIMAL: Types.BIG_DEC(),
 }
 
 

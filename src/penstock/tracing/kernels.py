@@ -6,6 +6,7 @@ it gives an answer. Operands are arrays or scalars without nulls, at least one o
 
 from __future__ import annotations
 
+import decimal
 import operator
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -17,6 +18,7 @@ import pyarrow as pa
 from penstock.common.kernels import pc
 from penstock.expressions import number_kernels
 from penstock.expressions.bound import Value
+from penstock.expressions.decimal_products import PRODUCT_DIGITS, products
 from penstock.tracing.refusal import Unproven
 from penstock.tracing.terms import ARROW_TYPES, Kernel, Kind
 
@@ -116,6 +118,24 @@ def larger(first: Value, second: Value) -> pa.Array:
 def smaller(first: Value, second: Value) -> pa.Array:
     """`min(first, second)`."""
     return pc.if_else(pc.less(second, first), second, first)
+
+
+_WIDE_ENOUGH = 1_000
+"""An exponent that no product reaches."""
+
+
+def decimal_products(factor: decimal.Decimal) -> Kernel:
+    """`n * factor`, where Python's decimal numbers have the digits for it."""
+    multiply = products(factor)
+
+    def kernel(value: pa.Array) -> pa.Array:
+        context = decimal.getcontext()
+        exponents = min(context.Emax - context.prec, -context.Emin)
+        if context.prec < PRODUCT_DIGITS or exponents < _WIDE_ENOUGH:
+            raise Unproven
+        return multiply(value)
+
+    return kernel
 
 
 _INTEGER_TEXT = r"^-?[0-9]{1,18}$"
@@ -274,6 +294,11 @@ def replaced(old: str, new: str) -> Kernel:
     if not old:
         return by_python(lambda text: text.replace(old, new), Kind.STR)
     return lambda value: pc.replace_substring(value, old, new)
+
+
+def counted(part: str) -> Kernel:
+    """`text.count(part)`, of a part that is not empty."""
+    return lambda value: pc.cast(pc.count_substring(value, part), pa.int64())
 
 
 def sliced(part: slice) -> Kernel:

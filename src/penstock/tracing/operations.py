@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import RowTypeInfo
+from penstock.expressions.decimal_products import is_factor
 from penstock.tracing import kernels
 from penstock.tracing.refusal import NotTraceable
 from penstock.tracing.terms import (
@@ -58,9 +60,19 @@ _LONGEST_CONSTANT = 10_000
 
 def is_constant_value(value: object) -> bool:
     """Whether a value can never change: what a function may capture and still be traced."""
+    return type(value) is Decimal or _is_plain_value(value)
+
+
+def _is_plain_value(value: object) -> bool:
     if type(value) in (tuple, frozenset):
-        return all(map(is_constant_value, value))  # type: ignore[call-overload]
+        return all(map(_is_plain_value, value))  # type: ignore[call-overload]
     return type(value) in _CONSTANT_CLASSES
+
+
+def refuse_decimals(text: str, constants: Iterable[Constant]) -> None:
+    """Refuses to compute with decimal numbers when the function is traced: their context can change."""
+    if any(constant.kind is Kind.DECIMAL for constant in constants):
+        raise NotTraceable(f"`{text}`: a constant Decimal")
 
 
 class Operations:
@@ -106,6 +118,8 @@ class Operations:
         text = f"{left.enclosed} {symbol} {right.enclosed}"
         if left.kind is Kind.STR and right.kind is Kind.STR and symbol == "+":
             return self.compute(Kind.STR, kernels.joined, (left, right), text, infix=True)
+        if symbol == "*" and Kind.DECIMAL in (left.kind, right.kind):
+            return self._decimal_product(left, right, text)
         if left.kind not in NUMBERS or right.kind not in NUMBERS:
             raise NotTraceable(f"`{text}`: {symbol} of {left.kind.value} and {right.kind.value}")
         if left.kind is right.kind is Kind.BOOL and symbol in kernels.BOOLEAN_ARITHMETIC:
@@ -121,6 +135,16 @@ class Operations:
         kind = Kind.FLOAT if symbol == "/" else Kind.INT
         operands = (self.as_int(left), self.as_int(right))
         return self.compute(kind, kernels.INTEGER_ARITHMETIC[symbol], operands, text, infix=True)
+
+    def _decimal_product(self, left: Term, right: Term, text: str) -> Term:
+        integer, factor = (left, right) if isinstance(right, Constant) else (right, left)
+        if integer.kind not in (Kind.INT, Kind.BOOL) or not isinstance(factor, Constant):
+            raise NotTraceable(f"`{text}`: * of {left.kind.value} and {right.kind.value}")
+        if not is_factor(factor.value):
+            raise NotTraceable(f"`{text}`: a Decimal of too many digits, or not above zero")
+        kernel = kernels.decimal_products(factor.value)
+        operands = (self.as_int(integer),)
+        return self.compute(Kind.DECIMAL, kernel, operands, text, infix=True, parameters=factor.value)
 
     def unary(self, symbol: str, operand: Term) -> Term:
         """`-x`, `+x`, `~x`."""
@@ -332,19 +356,29 @@ class Operations:
 
     def items(self, term: Term, count: int) -> list[Term]:
         """`a, b = term`."""
-        if isinstance(term, Constant) and isinstance(term.value, tuple) and len(term.value) == count:
+        items = self.all_items(term)
+        if len(items) != count:
+            raise NotTraceable(f"`{term.text}` has {len(items)} values, and {count} are taken")
+        return items
+
+    def all_items(self, term: Term) -> list[Term]:
+        """`*term`."""
+        if isinstance(term, Constant) and isinstance(term.value, tuple):
             return [self.constant(value) for value in term.value]
         if not isinstance(term, Record | Composite) or not can_be_indexed(term):
             raise NotTraceable(f"unpacking `{term.text}`")
         names = term.items if isinstance(term, Composite) else term.type_info.get_field_names()
-        if len(names) != count:
-            raise NotTraceable(f"`{term.text}` has {len(names)} values, and {count} are taken")
-        return [self._field(term, place, f"{term.text}[{place}]") for place in range(count)]
+        return [self._field(term, place, f"{term.text}[{place}]") for place in range(len(names))]
 
     def _field(self, term: Record | Composite, place: int, text: str) -> Term:
         if isinstance(term, Composite):
             return term.items[place]
         return self._fields.setdefault((id(term), place), field_of(term, place, text))
+
+    def fields(self, record: Record) -> list[Term]:
+        """All fields of a record: those that were read are the very terms that were made then."""
+        names = record.type_info.get_field_names()
+        return [self._field(record, place, f"{record.text}[{place}]") for place in range(len(names))]
 
     def places_read(self, record: Record) -> set[int]:
         """The places of the fields that were looked at."""
@@ -361,6 +395,7 @@ class Operations:
         return self._of_python(lambda: _PYTHON_OPERATORS[symbol](left.value, right.value), text, left, right)
 
     def _of_python(self, compute: Callable[[], Any], text: str, *operands: Constant) -> Term:
+        refuse_decimals(text, operands)
         try:
             value = compute()
         except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -18,17 +18,29 @@ from penstock.tracing.functions import place_of, plain_function, result_of_built
 from penstock.tracing.operations import Operations
 from penstock.tracing.refusal import NotTraceable, Unproven
 from penstock.tracing.results import results_of
-from penstock.tracing.terms import Column, Record, Term
+from penstock.tracing.terms import Column, Composite, Record, Term
 from penstock.tracing.trees import Leaf, Tree, as_condition, checked, leaves
 
 _LONGEST_TEXT = 200
 P = TypeVar("P", bound="Program")
 
 
+class Trace(Protocol):
+    """The run of a function on terms."""
+
+    captures: Captures
+    tree: Tree
+
+    @property
+    def read_fields(self) -> frozenset[str] | None:
+        """The fields of the record that the function looks at; None where it may be any."""
+        ...
+
+
 class Program:
     """What a function computes from the columns of its records."""
 
-    def __init__(self, trace: _Trace, tree: Tree) -> None:
+    def __init__(self, trace: Trace, tree: Tree) -> None:
         self._captures = trace.captures
         self._tree = tree
         self.read_fields = trace.read_fields
@@ -48,7 +60,7 @@ class Program:
 class MapProgram(Program):
     """One result per record, in columns of a type."""
 
-    def __init__(self, trace: _Trace, output_type: TypeInformation | None) -> None:
+    def __init__(self, trace: Trace, output_type: TypeInformation | None) -> None:
         super().__init__(trace, trace.tree)
         found = list(leaves(trace.tree))
         if not found:
@@ -56,6 +68,13 @@ class MapProgram(Program):
         self.type = type_of_results(found) if output_type is None or output_type.is_pickled else output_type
         """Whose columns the results are."""
         self._results = {id(term): results_of(term, self.type) for term in found}
+
+    @property
+    def fields(self) -> list[int]:
+        """The places of the fields of the record that are, as they are, the result or a part of it."""
+        term = self._tree.term if isinstance(self._tree, Leaf) else None
+        parts = term.items if isinstance(term, Composite) else (term,)
+        return [part.path[0] for part in parts if isinstance(part, Column) and len(part.path) == 1]
 
     def columns(self, columns: Sequence[pa.Array], count: int) -> list[pa.Array]:
         """The columns of the results. Whatever is raised says that the function itself has to be asked."""

@@ -27,6 +27,7 @@ _KEEPS = {
     Kind.FLOAT: (BasicType.DOUBLE,),
     Kind.STR: (BasicType.STRING,),
     Kind.BOOL: (BasicType.BOOLEAN,),
+    Kind.DECIMAL: (BasicType.BIG_DEC,),
 }
 """The types from whose columns a value of a kind comes back exactly."""
 
@@ -124,12 +125,13 @@ def _of_record(term: Record, declared: CompositeTypeInfo) -> list[Result]:
 
 def _of_composite(term: Composite, declared: CompositeTypeInfo) -> list[Result]:
     types = declared.get_field_types()
-    if not _has_form(term, declared) or len(types) != len(term.items):
+    if not has_form(term, declared) or len(types) != len(term.items):
         raise NotTraceable(f"it returns `{term.text}`, and {declared!r} is declared")
     return [_single(item, field_type) for item, field_type in zip(term.items, types, strict=True)]
 
 
-def _has_form(term: Composite, declared: CompositeTypeInfo) -> bool:
+def has_form(term: Composite, declared: CompositeTypeInfo) -> bool:
+    """Whether the function makes what a value of the type is."""
     if term.form is Form.TUPLE:
         return type(declared) is TupleTypeInfo
     if term.form is Form.ROW:

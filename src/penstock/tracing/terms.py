@@ -32,7 +32,7 @@ class Kind(Enum):
     STR = "str"
     BOOL = "bool"
     DECIMAL = "Decimal"
-    """Computed as Arrow's decimal numbers; fields that are such travel as text, and are handed on as they are."""
+    """Travels as text; fields that are such are handed on as they are."""
     NONE = "None"
     """A constant None."""
     OTHER = "object"

@@ -7,10 +7,13 @@ from typing import Any
 
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.output_tag import OutputTag
+from penstock.windows.accumulation import Accumulation
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.declared_aggregation import DeclaredAggregation
 from penstock.windows.evictors import Evictor
+from penstock.windows.field_reduction import FieldReduction
 from penstock.windows.nesting_triggers import PurgingTrigger
+from penstock.windows.session import EventTimeSessionWindows
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
 from penstock.windows.tumbling import TumblingWindows
@@ -37,23 +40,30 @@ class WindowDefinition:
     accumulator_type: TypeInformation | None = None
     aggregation: DeclaredAggregation | None = None
     """What the functions above do one record after the other, where the program has said so by names of aggregates."""
+    reduction: FieldReduction | None = None
+    """What `reduce_function` does, where that is known."""
+    accumulation: Accumulation | None = None
+    """What `aggregate_function` does, where that is known."""
 
     @property
     def is_columnar(self) -> bool:
         """Whether all records of an epoch can be aggregated at once: Python sees results, not records."""
-        assigner = self.assigner
         return (
-            self.aggregation is not None
-            and self.aggregation.can_be_columns
-            and isinstance(assigner, AlignedWindowAssigner)
-            # Of the windows of processing time those whose panes are windows: what is left of others after a restart
-            # would not tell which of them have fired.
-            and (assigner.is_event_time() or isinstance(assigner, TumblingWindows))
-            and not (isinstance(assigner, TumblingWindows) and assigner.stagger_offset is None)
+            self._is_known
+            and _is_columnar_assigner(self.assigner)
+            # A window of several panes would add up their sums.
+            and (isinstance(self.assigner, TumblingWindows) or not (self.reduction and self.reduction.is_folded))
             and has_usual_trigger(self)
             and self.evictor is None
             and self.allowed_lateness == 0
         )
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether it is known what is made of the records."""
+        if self.reduction is not None or self.accumulation is not None:
+            return True
+        return self.aggregation is not None and self.aggregation.can_be_columns
 
     def __str__(self) -> str:
         functions = (self.reduce_function, self.aggregate_function, self.window_function)
@@ -64,7 +74,19 @@ class WindowDefinition:
             how = "in columns" if self.is_columnar else "record by record"
             return f"Window({', '.join(parts)}, {self.aggregation}, {how})"
         parts += [_name(function) for function in functions if function is not None]
+        recognised = self.reduction or self.accumulation
+        if recognised is not None:
+            parts += [f"recognised as {recognised}", "in columns" if self.is_columnar else "record by record"]
         return f"Window({', '.join(parts)})"
+
+
+def _is_columnar_assigner(assigner: WindowAssigner[Any, Any]) -> bool:
+    if isinstance(assigner, TumblingWindows):
+        return assigner.stagger_offset is not None
+    # Of the windows of processing time those whose panes are windows: what is left of others after a restart would
+    # not tell which of them have fired. Of sessions those whose gap need not be asked for.
+    is_aligned = isinstance(assigner, AlignedWindowAssigner) and assigner.is_event_time()
+    return is_aligned or type(assigner) is EventTimeSessionWindows
 
 
 def has_usual_trigger(definition: WindowDefinition) -> bool:

@@ -130,3 +130,30 @@ def a_key_of_two_fields(env):
         lambda t: (t[0], t[1] > 1), Types.TUPLE([Types.STRING(), Types.BOOLEAN()])
     )
     return stream.sum(1)
+
+
+def collected_reduce_of_rows_to_rows_without_names(env):
+    rows = env.from_collection(SALES_ROWS, SALES).key_by(lambda row: row.card)
+    return rows.reduce(lambda a, b: Row(a[0], a[1] + b[1], b[2]))
+
+
+def collected_reduce_of_untyped_numbers_to_text(env):
+    return env.from_collection([1, 2, 3]).key_by(lambda n: 0).reduce(lambda a, b: f"{a}{b}")
+
+
+def reduce_of_untyped_pairs_to_other_fields(env):
+    pairs = env.from_collection(PAIRS).key_by(lambda pair: pair[0])
+    return {
+        "fractions": pairs.reduce(lambda a, b: (a[0], a[1] / 2 + b[1])),
+        "longer": pairs.reduce(lambda a, b: a + b),
+        "numbers": pairs.reduce(lambda a, b: (a if isinstance(a, int) else a[1]) + b[1]),
+    }
+
+
+def sum_of_the_last_field(env):
+    return _pairs(env).sum(-1)
+
+
+def aggregations_of_untyped_lists(env):
+    lists = env.from_collection([["a", 3, "x"], ["a", 5, "y"], ["b", 1, "z"]]).key_by(lambda values: values[0])
+    return {"sum": lists.sum(1), "max": lists.max(1), "min_by": lists.min_by(1)}

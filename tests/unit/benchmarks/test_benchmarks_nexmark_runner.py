@@ -33,7 +33,7 @@ open(arguments.result, "w").write(json.dumps({"samples": samples, "startup_secon
 def events(tmp_path: Path) -> Path:
     directory = tmp_path / "input"
     directory.mkdir()
-    (directory / "meta.json").write_text('{"events": 200}')
+    (directory / "meta.json").write_text('{"events": 200, "counts": {"bids": 150}}')
     return directory
 
 

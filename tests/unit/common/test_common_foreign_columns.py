@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.common import Types
 from penstock.common.errors import TypeMismatchError
@@ -44,12 +46,26 @@ from penstock.common.typeinfo import TypeInformation
         ([10**30, None], Types.BIG_INT(), [str(10**30), None]),
         (pa.array(["7", None]), Types.BIG_INT(), ["7", None]),
         ([Decimal("1.50")], Types.BIG_DEC(), ["1.50"]),
+        (pa.array([Decimal("1.50"), None, Decimal("0.00")]), Types.BIG_DEC(), ["1.50", None, "0.00"]),
+        (pa.array([7, None]), Types.BIG_DEC(), ["7", None]),
+        (np.array([7, -7]), Types.BIG_INT(), ["7", "-7"]),
     ],
 )
 def test_what_fits(values: Any, type_info: TypeInformation, expected: list[Any]) -> None:
     column = fitted_column(values, type_info)
     assert column.type == type_info.column_type()
     assert column.to_pylist() == expected
+
+
+@given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=9, min_value=-1000, max_value=1000)))
+def test_decimal_numbers_keep_their_digits(numbers: list[Decimal]) -> None:
+    column = fitted_column(pa.array(numbers, pa.decimal128(20, 9)), Types.BIG_DEC())
+    assert [Decimal(text).as_tuple() for text in column.to_pylist()] == [abs_zero(each).as_tuple() for each in numbers]
+
+
+def abs_zero(number: Decimal) -> Decimal:
+    """Arrow's decimal numbers have no negative zero."""
+    return number if number else abs(number)
 
 
 def test_nan_is_a_number_to_numpy_and_a_missing_value_to_pandas() -> None:

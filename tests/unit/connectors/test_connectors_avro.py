@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 import threading
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -214,6 +215,12 @@ def test_messages_name_their_schema_in_the_registry(registry):
     batch = pickle.loads(pickle.dumps(schema)).to_batch(messages, [None, None])
     assert batch.values == [Row(id=1, kind="new"), Row(id=2, kind="new")]
     assert len([path for path in registry.requests if "/ids/1" in path]) == 1, "a schema is asked for once"
+    mixed = ConfluentRegistryAvroSerializationSchema("payments-value", newer, registry.url)
+    both = [messages[0], mixed.serialize((3, "old")), messages[1], mixed.serialize((4, "b"))]
+    batch = schema.to_batch(both, [1, 2, 3, 4])
+    assert [(row.id, row.kind) for row in batch.values] == [(1, "new"), (3, "old"), (2, "new"), (4, "b")]
+    assert batch.timestamps == [1, 2, 3, 4]
+    assert batch.was_made_of_columns
 
 
 def test_a_schema_that_the_registry_does_not_have_makes_the_message_a_broken_one(registry):
@@ -230,6 +237,15 @@ def test_a_registry_that_refuses_or_does_not_answer_is_an_error(registry):
     gone = ConfluentRegistryAvroDeserializationSchema("id BIGINT", "http://127.0.0.1:9", {"max.retries": 0})
     with pytest.raises(SourceError, match=r"schema registry at http://127.0.0.1:9"):
         gone.to_batch([b"\x00\x00\x00\x00\x01\x02\x02"], [None])
+
+
+def test_a_registry_that_says_nothing_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr("penstock.connectors.avro.registry.ANSWER_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        schema = ConfluentRegistryAvroDeserializationSchema("id BIGINT", url, {"max.retries": 0})
+        with pytest.raises(SourceError, match=r"schema registry at .* timed out"):
+            schema.to_batch([b"\x00\x00\x00\x00\x01\x02\x02"], [None])
 
 
 # --- files

@@ -171,6 +171,19 @@ def test_parts_that_are_gone_are_an_error(tmp_path):
         run.epoch(["b"], now=100)
 
 
+def test_a_part_that_was_cut_is_an_error_and_its_copy_lets_the_file_appear(tmp_path):
+    run = rolling(tmp_path, rollover_interval=100)
+    run.epoch(["a long line"])
+    (part,) = run.hidden_files()
+    part.write_text("a long")
+    with pytest.raises(SinkError, match=r"2 records cannot be published.* has 8 bytes instead of 14"):
+        run.epoch(["b"], now=100)
+    assert run.files() == {}
+    part.write_text("a long line\n")
+    run.publish()
+    assert list(run.files().values()) == ["a long line\nb\n"]
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     epochs=st.lists(

@@ -152,6 +152,20 @@ def test_records_that_are_nowhere_are_an_error(tmp_path):
         job.commit(1, tokens)
 
 
+def test_a_staged_file_that_was_cut_is_not_shown_to_readers(tmp_path):
+    job = Job(tmp_path)
+    tokens = job.stage(1, (1, "a"))
+    staged = job.directory / tokens[0]["staged"]
+    whole = staged.read_bytes()
+    staged.write_bytes(whole[:5])
+    with pytest.raises(SinkError, match=rf"has 5 bytes instead of {len(whole)}.*{staged.name}"):
+        job.commit(1, tokens)
+    assert not list(job.directory.glob("*.json"))
+    staged.write_bytes(whole)
+    job.commit(1, tokens)
+    assert job.content() == whole.decode()
+
+
 def test_a_foreign_file_of_the_same_name_is_not_taken_for_ours(tmp_path):
     job = Job(tmp_path)
     tokens = job.stage(1, (1, "a"))

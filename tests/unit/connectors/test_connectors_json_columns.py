@@ -198,3 +198,23 @@ def test_arrow_and_python_read_the_same(objects):
     by_arrow = parser.of_documents(lines)
     by_python = parser._parsed_by_python(list(enumerate(lines)))
     assert [column.to_pylist() for column in by_arrow] == [column.to_pylist() for column in by_python]
+
+
+def test_texts_of_other_types_are_parsed_by_arrow_too():
+    names = ["price", "big", "letter", "at", "time", "data"]
+    types = [
+        Types.BIG_DEC(),
+        Types.BIG_INT(),
+        Types.CHAR(),
+        Types.INSTANT(),
+        Types.SQL_TIME(),
+        Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    ]
+    full = ["12.340", "-7", "€", "1970-01-01T00:00:01.5Z", "12:34:56", "AP8="]
+    lines = [json.dumps(dict(zip(names, full, strict=True))).encode(), b'{"price": null}']
+    parser = JsonColumns(Types.ROW_NAMED(names, types))
+    by_arrow = parser._parsed_by_arrow(b"\n".join(lines), 2)
+    assert by_arrow is not None
+    by_python = parser._parsed_by_python(list(enumerate(lines)))
+    assert [column.to_pylist() for column in by_arrow] == [column.to_pylist() for column in by_python]
+    assert parser._parsed_by_arrow(b'{"letter": "ab"}', 1) is None, "Python says what is wrong"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import pickle
 
 import pytest
 
@@ -20,6 +21,7 @@ from penstock.connectors.kafka import (
     KafkaSource,
     KafkaTopicPartition,
 )
+from penstock.connectors.kafka.producer_properties import understood_by_producers
 from penstock.connectors.kafka.properties import understood
 from penstock.connectors.source import Boundedness
 
@@ -79,6 +81,22 @@ def test_secrets_are_not_printed():
     source = builder().set_topics("a").set_property("sasl.password", "much-too-secret").build()
     for text in (repr(vars(source)), str(source), source.describe()):
         assert "much-too-secret" not in text
+
+
+def test_a_secret_of_the_environment_is_read_where_a_client_is_made(monkeypatch):
+    jaas = 'org.PlainLoginModule required username="me" password="${env:KAFKA_PASSWORD}";'
+    given = {"bootstrap.servers": "b:1", "sasl.jaas.config": jaas}
+    source, sink = understood(given), understood_by_producers(given)
+    monkeypatch.setenv("KAFKA_PASSWORD", "much-too-secret")
+    assert b"much-too-secret" not in pickle.dumps((source, sink))
+    made = [
+        source.consumer_configuration(), source.admin_configuration(),
+        sink.producer_configuration(None), sink.admin_configuration(), sink.group_configuration("g"),
+    ]  # fmt: skip
+    assert {configuration["sasl.password"] for configuration in made} == {"much-too-secret"}
+    monkeypatch.delenv("KAFKA_PASSWORD")
+    with pytest.raises(ConfigurationError, match=r"sasl\.password .* KAFKA_PASSWORD, which is not set here"):
+        source.consumer_configuration()
 
 
 def test_without_the_client_library_the_error_says_what_to_install(monkeypatch):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 
+import confluent_kafka
+import pyarrow as pa
 import pytest
 
 from penstock.common import Row, SimpleStringSchema, Types
@@ -18,7 +20,8 @@ from penstock.connectors.kafka import (
     KafkaSink,
     KafkaTopicSelector,
 )
-from penstock.connectors.kafka.messages import pack_messages, unpack_messages
+from penstock.connectors.kafka.messages import Messages, pack_messages, unpack_messages
+from penstock.connectors.kafka.producer import MessageProducer
 from penstock.connectors.kafka.producer_properties import understood_by_producers
 from penstock.connectors.kafka.published_epochs import to_epoch, to_offset
 from penstock.connectors.sink import (
@@ -50,8 +53,12 @@ def strings(*values, timestamps=None):
     return Batch(codec_for(Types.STRING()), values=list(values), timestamps=timestamps)
 
 
+def plain(serialized):
+    return serialized.to_pylist() if isinstance(serialized, pa.Array) else list(serialized)
+
+
 def messages(schema, batch, partitions=(0, 1, 2)):
-    return schema.to_messages(batch, lambda _: list(partitions)).to_pylist()
+    return schema.to_messages(batch, lambda _: list(partitions)).to_record_batch().to_pylist()
 
 
 def test_a_record_becomes_a_message_of_the_topic():
@@ -134,17 +141,73 @@ def test_strings_become_bytes_all_at_once(columnar):
     batch = strings("a", "ö")
     if columnar:
         batch = Batch(batch.codec, columns=batch.columns)
-    assert list(SimpleStringSchema().serialize_batch(batch)) == [b"a", "ö".encode()]
-    assert list(SimpleStringSchema("latin-1").serialize_batch(batch)) == [b"a", b"\xf6"]
+    assert plain(SimpleStringSchema().serialize_batch(batch)) == [b"a", "ö".encode()]
+    assert plain(SimpleStringSchema("latin-1").serialize_batch(batch)) == [b"a", b"\xf6"]
+
+
+@pytest.mark.parametrize("columnar", [False, True])
+def test_bytes_stay_what_they_are_all_at_once(columnar):
+    batch = Batch(codec_for(Types.PRIMITIVE_ARRAY(Types.BYTE())), values=[b"a", b"\xff\x00"])
+    if columnar:
+        batch = Batch(batch.codec, columns=batch.columns)
+    assert plain(ByteArraySchema().serialize_batch(batch)) == [b"a", b"\xff\x00"]
 
 
 def test_messages_come_back_from_their_bytes_and_the_same_give_the_same_bytes():
     one = serializer(set_topic_selector=lambda record: record).to_messages(strings("a", "b"), lambda _: [])
     two = serializer().to_messages(strings("c"), lambda _: [])
-    packed = pack_messages([one, two])
-    assert packed == pack_messages([one, two])
+    batches = [one.to_record_batch(), two.to_record_batch()]
+    packed = pack_messages(batches)
+    assert packed == pack_messages(batches)
     unpacked = [message for batch in unpack_messages(packed) for message in batch.to_pylist()]
-    assert unpacked == one.to_pylist() + two.to_pylist()
+    assert unpacked == [message for batch in batches for message in batch.to_pylist()]
+
+
+def produced(outgoing: Messages) -> list[tuple]:
+    return list(zip(*outgoing.arguments(), strict=False))
+
+
+def test_the_client_is_given_what_messages_have_and_no_more():
+    assert produced(serializer().to_messages(strings("a", "b"), lambda _: [])) == [("t", b"a"), ("t", b"b")]
+    full = serializer(
+        set_topic_selector=lambda record: f"t-{record}",
+        set_key_serialization_schema=SimpleStringSchema(),
+        set_header_provider=lambda record: {"h": record},
+        set_partitioner=lambda record, key, value, topic, partitions: 1,
+    ).to_messages(strings("a", "b", timestamps=[5, -1]), lambda _: [0, 1])
+    expected = [
+        ("t-a", b"a", b"a", 1, None, None, 5, [("h", b"a")]),
+        ("t-b", b"b", b"b", 1, None, None, 0, [("h", b"b")]),
+    ]
+    assert produced(full) == expected
+    (staged,) = unpack_messages(pack_messages([full.to_record_batch()]))
+    assert produced(Messages.of_staged(staged)) == expected
+
+
+def test_a_client_that_is_full_gets_each_message_once(monkeypatch):
+    class FullAtTimes:
+        """Takes three messages, then is full until it is polled."""
+
+        def __init__(self, *_, **__):
+            self.taken, self.room = [], 3
+
+        def poll(self, _):
+            self.room = 3
+
+        def produce(self, topic, value, key=None):
+            if not self.room:
+                raise BufferError
+            self.room -= 1
+            self.taken.append((topic, value, key))
+
+    clients = []
+    monkeypatch.setattr(confluent_kafka, "Producer", lambda *a, **k: clients.append(FullAtTimes()) or clients[-1])
+    producer = MessageProducer(understood_by_producers({"bootstrap.servers": "broker:9092"}))
+    sent = strings(*map(str, range(10)))
+    for schema in (serializer(), serializer(set_key_serialization_schema=SimpleStringSchema())):
+        clients[0].taken.clear()
+        producer.send(schema.to_messages(sent, lambda _: []))
+        assert [value for _, value, _ in clients[0].taken] == [str(n).encode() for n in range(10)]
 
 
 def test_the_order_of_epochs_is_the_order_of_their_offsets():

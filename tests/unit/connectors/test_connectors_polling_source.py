@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
-from penstock.common.errors import JobExecutionException, SourceError
+from penstock.common.errors import ConfigurationError, JobExecutionException, SourceError
+from penstock.connectors.broken_records import BROKEN_RECORD_TYPE
 from penstock.connectors.polling_source import Page, PollingSource
 from penstock.connectors.source import Boundedness, EnumeratorContext, EpochBudget
+from penstock.functions import OutputTag
 from penstock.testing import check_source, local_environment
 
 BUDGET = EpochBudget(max_records=4, max_bytes=1 << 30, parallelism=2)
@@ -171,3 +173,63 @@ def test_what_fails_in_the_driver_names_the_source_and_the_function() -> None:
         list(local_environment().from_source(Unreachable({})).execute_and_collect())
     with pytest.raises(SourceError, match=r"splits\(\) names 7; the name of a split is a str"):
         enumerator_of(Logs({7: [1]})).poll(0, BUDGET)  # type: ignore[dict-item]
+
+
+class Numbers(PollingSource):
+    """Items are texts; one is no number, one is a number too large for the type."""
+
+    def __init__(self, on_error: Any) -> None:
+        self.on_error = on_error
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED
+
+    @property
+    def produced_type(self) -> Any:
+        return Types.LONG()
+
+    def splits(self) -> list[str]:
+        return ["a"]
+
+    def read_page(self, split: str, position: Any) -> Page:
+        return Page(["1", "two", str(1 << 70), "4"], 4, timestamps=[10, 20, 30, 40], is_last=True)
+
+    def to_record(self, item: str) -> int:
+        return int(item)
+
+
+def test_a_broken_record_fails_the_job_and_is_shown_with_its_place_and_the_reason() -> None:
+    with pytest.raises(JobExecutionException) as raised:
+        list(local_environment().from_source(Numbers("fail")).execute_and_collect())
+    shown = str(raised.value)
+    assert "split 'a', page at None, record 1" in shown
+    assert "to_record raised ValueError: invalid literal for int()" in shown
+    assert "record: two" in shown
+
+
+def test_broken_records_are_skipped_and_counted() -> None:
+    source = Numbers("skip")
+    reader = source.create_reader()
+    (read,) = enumerator_of(source).poll(0, BUDGET)
+    batches = list(reader.read(read, BUDGET))
+    assert [value for batch in batches for value in batch.values] == [1, 4]
+    assert [time for batch in batches for time in batch.timestamps or ()] == [10, 40]
+    assert reader.broken_records is not None
+    assert reader.broken_records.take() == (2, None)
+
+
+def test_broken_records_go_to_a_side_output() -> None:
+    tag = OutputTag("broken", BROKEN_RECORD_TYPE)
+    env = local_environment()
+    numbers = env.from_source(Numbers(tag))
+    with numbers.get_side_output(tag).execute_and_collect() as records:
+        unreadable, too_large = sorted(records, key=lambda record: record.position)
+    assert (unreadable.value, too_large.value) == (b"two", str(1 << 70).encode())
+    assert too_large.position.endswith("split 'a', page at None, record 2")
+    assert "does not fit" in too_large.reason
+
+
+def test_what_a_source_cannot_do_with_broken_records_is_refused_where_it_is_added() -> None:
+    with pytest.raises(ConfigurationError, match='expected "fail", "skip" or an OutputTag'):
+        local_environment().from_source(Numbers("ignore"))

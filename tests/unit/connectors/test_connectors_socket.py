@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from penstock.common.errors import ArgumentError, ConfigurationError, JobExecutionException
+from penstock.connectors.broken_records import BROKEN_RECORD_TYPE
 from penstock.connectors.socket import SocketTextSource
 from penstock.connectors.source import EnumeratorContext, EpochBudget
+from penstock.functions import OutputTag
 from penstock.testing import local_environment
 
 BUDGET = EpochBudget(1000, 1 << 30, 1)
@@ -164,3 +166,20 @@ def test_what_cannot_be_connected_to(arguments: tuple[Any, ...]) -> None:
 
 def test_it_says_what_it_promises() -> None:
     assert SocketTextSource("host", 9999).describe() == "socket host:9999, at least once"
+
+
+def test_bytes_that_are_no_text_are_replaced_unless_told(serve: Callable[..., TextServer]) -> None:
+    assert received(serve([b"a\n\xff", b"b\nc\n"]).port) == ["a", "\ufffdb", "c"]
+    assert received(serve([b"a\n\xffb\nc\n"]).port, on_error="skip") == ["a", "c"]
+    with pytest.raises(JobExecutionException, match=r"part 0, record 1: the record cannot be read: .*charset utf-8"):
+        received(serve([b"a\n\xffb\nc\n"]).port, on_error="fail")
+
+
+def test_bytes_that_are_no_text_go_to_a_side_output(serve: Callable[..., TextServer]) -> None:
+    tag = OutputTag("broken", BROKEN_RECORD_TYPE)
+    port = serve([b"a\n\xffb\nc\n"]).port
+    lines = local_environment().socket_text_stream("127.0.0.1", port, on_error=tag)
+    (record,) = lines.get_side_output(tag).execute_and_collect()
+    assert record.value == b"\xffb"
+    assert record.position == f"socket 127.0.0.1:{port}, part 0, record 1"
+    assert "it is not in the charset utf-8" in record.reason

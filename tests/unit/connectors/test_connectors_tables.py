@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import socket
+import threading
 from collections import Counter
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,13 +16,17 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from penstock.common import Configuration, Types, fail_points
-from penstock.common.errors import SinkError, SourceError, UnsupportedError
+from penstock.common.batch import Batch
+from penstock.common.codecs import codec_for
+from penstock.common.errors import JobExecutionException, SinkError, SourceError, UnsupportedError
 from penstock.common.fail_points import SimulatedCrash
-from penstock.connectors.sink import CommitterContext, EpochId
+from penstock.connectors.sink import CommitterContext, EpochId, SinkWriterContext
+from penstock.connectors.tables import delta, iceberg
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
 from penstock.datastream.connectors.file_system import CsvFormat, FileSource
 from penstock.datastream.connectors.iceberg import IcebergSink, IcebergSource
+from penstock.expressions import col
 from penstock.state.storage import LocalCheckpointStorage
 
 COLUMNS = "id BIGINT, price DECIMAL(10, 2)"
@@ -172,5 +180,99 @@ def test_what_is_not_there_or_not_supported_is_said(tmp_path):
     with pytest.raises(SourceError, match=r"no Iceberg table shop\.payments"):
         source_of("iceberg", tmp_path)
     deltalake.write_deltalake(str(tmp_path / "parts"), pa.table({"a": [1], "b": [2]}), partition_by=["a"])
-    with pytest.raises(UnsupportedError, match="partitioned"):
-        DeltaSource(str(tmp_path / "parts"))
+    env = environment(tmp_path / "parts-job")
+    rows = env.from_collection([(1, 2)], Types.TUPLE([Types.LONG(), Types.LONG()]))
+    rows.sink_to(DeltaSink(str(tmp_path / "parts"), "a BIGINT, b BIGINT"))
+    with pytest.raises(JobExecutionException, match="is partitioned, and DeltaSink appends to plain ones"):
+        env.execute()
+
+
+def committed(directory: Path, epoch: EpochId) -> int:
+    """Publishes an epoch of one record to a Delta table; returns how many rows the table has."""
+    sink = DeltaSink(str(directory / "table"), "id BIGINT")
+    storage = LocalCheckpointStorage(str(directory / "checkpoint"))
+    writer = sink.create_writer(SinkWriterContext("job", "out", 0, 1, epoch, storage, "staging"))
+    writer.write(Batch(codec_for(Types.TUPLE([Types.LONG()])), values=[(1,)]))
+    sink.create_committer(CommitterContext("job", "out", storage)).commit(epoch, writer.prepare_commit())
+    return content("delta", directory).num_rows
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_commit_that_fails_for_a_moment_is_tried_again(tmp_path, monkeypatch, is_done):
+    """Also where it was done, and only the answer was lost."""
+    commit, failures = deltalake.DeltaTable.create_write_transaction, iter([OSError("connection reset"), None])
+
+    def unsteady(*arguments, **options):
+        failure = next(failures)
+        if failure is None or is_done:
+            commit(*arguments, **options)
+        if failure is not None:
+            raise failure
+
+    monkeypatch.setattr(deltalake.DeltaTable, "create_write_transaction", unsteady)
+    assert committed(tmp_path, EpochId(1, 1)) == 1
+    monkeypatch.undo()
+    assert committed(tmp_path, EpochId(1, 2)) == 2
+
+
+def test_a_commit_that_cannot_pass_is_an_error_at_once(tmp_path, monkeypatch):
+    def refused(*arguments, **options):
+        raise deltalake.exceptions.DeltaProtocolError("not for us")
+
+    monkeypatch.setattr(deltalake.DeltaTable, "create_write_transaction", refused)
+    with pytest.raises(SinkError, match="does not take epoch 1: not for us"):
+        committed(tmp_path, EpochId(1, 1))
+
+
+def test_a_catalog_that_does_not_answer_is_given_up(monkeypatch):
+    monkeypatch.setattr(iceberg, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        catalog = {"type": "rest", "uri": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        with pytest.raises(TimeoutError, match=r"Iceberg table shop\.payments: no answer came within 0\.2 s"):
+            IcebergSource("shop.payments", catalog)
+
+
+def test_a_store_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
+    committed(tmp_path, EpochId(1, 1))
+    answer = threading.Event()
+    monkeypatch.setattr(delta, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(delta, "_COMMIT_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(deltalake.DeltaTable, "create_write_transaction", lambda *_, **__: answer.wait(10))
+    with pytest.raises(SinkError, match=r"does not take epoch 2: Delta table .* no answer came within 0\.1 s"):
+        committed(tmp_path, EpochId(1, 2))
+    answer.set()
+
+
+def test_a_writer_without_records_does_not_ask_the_catalog(tmp_path, monkeypatch):
+    sink = pickle.loads(pickle.dumps(sink_of("iceberg", tmp_path)))
+
+    def asked(*_):
+        raise AssertionError("the catalog was asked")
+
+    monkeypatch.setattr(iceberg.IcebergTable, "open_catalog", asked)
+    storage = LocalCheckpointStorage(str(tmp_path / "checkpoint"))
+    writer = sink.create_writer(SinkWriterContext("job", "out", 0, 1, EpochId(1, 1), storage, "staging"))
+    writer.write(Batch(codec_for(RECORD), values=[]))
+    assert writer.prepare_commit() == []
+    writer.close()
+
+
+def test_a_partitioned_delta_table_is_read(tmp_path, run_source):
+    uri = str(tmp_path / "table")
+    days = [date(2024, 1, 1), None, date(2024, 1, 2)]
+    cities = ["New York", "a=b/c%", None]
+    rows = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "day": pa.array(days), "city": pa.array(cities)})
+    deltalake.write_deltalake(uri, rows, partition_by=["day", "city"])
+    run = run_source(DeltaSource(uri, watch=True))
+    first = run.epoch()
+    assert sorted((row.id, row.day, row.city) for row in first) == [
+        (number, day, city) for number, day, city in zip([1, 2, 3], days, cities, strict=True)
+    ]
+    deltalake.write_deltalake(uri, rows.slice(0, 1), mode="append")
+    run.restart()
+    assert [(row.id, row.day, row.city) for row in run.epoch(now=10_000)] == [(1, days[0], "New York")]
+    some = environment(tmp_path / "some").from_source(DeltaSource(uri, "city STRING, id BIGINT", version=0))
+    with some.filter(col("id") > 1).execute_and_collect() as found:
+        assert sorted((row.id, row.city) for row in found) == [(2, "a=b/c%"), (3, None)]
+    with pytest.raises(UnsupportedError, match="at least one column that is not one of its partition"):
+        DeltaSource(uri, "city STRING")

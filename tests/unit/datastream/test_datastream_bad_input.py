@@ -18,14 +18,18 @@ from penstock.common.errors import (
     UnsupportedError,
 )
 from penstock.datastream import (
+    BroadcastProcessFunction,
     DataStream,
+    KeyedProcessFunction,
     MapFunction,
     MemorySize,
+    RuntimeContext,
     SinkFunction,
     SlotSharingGroup,
     SourceFunction,
     StreamExecutionEnvironment,
 )
+from penstock.datastream.state import ListStateDescriptor, MapStateDescriptor
 
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])
 
@@ -49,6 +53,32 @@ class Source(SourceFunction):
     def run(self, ctx: Any) -> None: ...
 
     def cancel(self) -> None: ...
+
+
+RULES = MapStateDescriptor("rules", Types.STRING(), Types.INT())
+
+
+class Listing(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen = runtime_context.get_list_state(ListStateDescriptor("seen", Types.INT()))
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        self.seen.update(5)  # type: ignore[arg-type]
+
+
+class Misspelt(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        return [value]
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        ctx.get_broadcast_state(MapStateDescriptor("ruels")).put("a", 1)
+
+
+class OnTheWrongSide(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> None:
+        ctx.get_broadcast_state(RULES).put("a", 1)
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None: ...
 
 
 BEFORE_THE_JOB: dict[str, tuple[Callable[[StreamExecutionEnvironment], object], type[Exception], str]] = {
@@ -119,6 +149,20 @@ BEFORE_THE_JOB: dict[str, tuple[Callable[[StreamExecutionEnvironment], object], 
     "no listener": (lambda env: env.register_job_listener(print), ArgumentError, "expected a JobListener"),
     "a cached file without a name": (lambda env: env.register_cached_file("/x", ""), ArgumentError, "`name` is ''"),
     "a cached file of a bad name": (lambda env: env.register_cached_file("/x", "a,b"), ArgumentError, "text without"),
+    "None for a field to sum": (
+        lambda env: pairs(env).key_by(0).sum(None),
+        ArgumentError,
+        "`position_to_sum` is None; expected a field",
+    ),
+    "a fraction for a field": (lambda env: pairs(env).key_by(0).max(0.5), ArgumentError, r"is 0\.5 \(float\)"),
+    "text for a number": (lambda env: env.from_sequence("a", 5), ArgumentError, r"`from_` is 'a' \(str\)"),
+    "None for a number": (lambda env: env.generate_sequence(1, None), ArgumentError, "`to` is None"),
+    "another class for a sink": (lambda env: pairs(env).add_sink(MapFunction), ArgumentError, "write MapFunction"),
+    "a number for a job's name": (
+        lambda env: (pairs(env).print(), env.execute(5)),
+        ArgumentError,
+        r"`job_name` is 5 \(int\)",
+    ),
     "an impossible limit": (lambda env: pairs(env).execute_and_collect(limit=0), PlanError, r"`limit` is 0 \(int\)"),
     "a limit as text": (lambda env: pairs(env).execute_and_collect(limit="3"), PlanError, r"`limit` is '3' \(str\)"),
 }
@@ -252,6 +296,31 @@ IN_THE_JOB: dict[str, tuple[Callable[[StreamExecutionEnvironment], DataStream], 
         ),
         "TypeMismatchError: field 'age': 'a' of Python type str does not fit the declared type Integer",
         "Row",
+    ),
+    "a printed result of another type": (
+        lambda env: (pairs(env).map(lambda r: r[0], Types.INT()).print(), pairs(env))[1],
+        "TypeMismatchError: 'a' of Python type str does not fit the declared type Integer; it comes from 'Map'",
+        "'a'",
+    ),
+    "a sum that is too large": (
+        lambda env: env.from_collection([("a", 2**31 - 1), ("a", 1)], PAIR).key_by(0).sum(1),
+        "TypeMismatchError: 2147483648 .* does not fit the declared type Integer",
+        r"\('a', 1\)",
+    ),
+    "a number where state takes a list": (
+        lambda env: pairs(env).key_by(0).process(Listing()),
+        r"(?!.*the function returned).*'int' object is not iterable",
+        r"\('a', 1\)",
+    ),
+    "a broadcast state that nobody declared": (
+        lambda env: pairs(env).connect(pairs(env).broadcast(RULES)).process(Misspelt()),
+        "StateError: there is no broadcast state 'ruels', only 'rules'; give its descriptor to `broadcast",
+        r"\('[ab]', [12]\)",
+    ),
+    "a change of broadcast state on the wrong side": (
+        lambda env: pairs(env).connect(pairs(env).broadcast(RULES)).process(OnTheWrongSide()),
+        "StateError: broadcast state 'rules' can only be read here",
+        r"\('a', 1\)",
     ),
     "one value where many are taken": (
         lambda env: pairs(env).flat_map(lambda r: r[1]),

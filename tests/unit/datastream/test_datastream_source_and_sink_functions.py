@@ -101,7 +101,7 @@ class Lifecycle(RichSourceFunction):
 
 def test_a_source_function_is_opened_and_closed() -> None:
     records = list(environment().add_source(Lifecycle()).execute_and_collect())
-    assert records == ["source function Lifecycle (1/1)"]
+    assert records == ["Custom Source (1/1)"]
     assert EVENTS == ["open", "close"]
 
 
@@ -150,7 +150,8 @@ def test_a_failure_of_a_source_function_fails_the_job() -> None:
         env.execute()
     assert "the line is dead" in str(failure.value)
     assert "in run" in str(failure.value)
-    assert "source function Failing" in str(failure.value)
+    assert "operator: Custom Source" in str(failure.value)
+    assert f"defined at: {__file__}:" in str(failure.value)
 
 
 def test_a_record_of_another_type_is_named() -> None:

@@ -37,6 +37,37 @@ def test_columns_and_values_of_one_stream_have_the_same_keys(key_type, values):
     assert by_column[0] == by_column[2] or key_type == Types.DOUBLE()
 
 
+@pytest.mark.parametrize(
+    ("types", "rows"),
+    [
+        ([Types.LONG(), Types.LONG()], [(3, 1), (1, 3), (3, 1)]),
+        ([Types.LONG(), Types.STRING()], [(3, "a"), (None, "a"), (3, "a")]),
+        ([Types.LONG(), Types.DOUBLE()], [(3, 0.0), (3, -0.0), (3, 0.0)]),
+    ],
+    ids=str,
+)
+def test_keys_of_several_fields_are_the_same_from_columns_and_values(types, rows):
+    codec = codec_for(Types.ROW_NAMED(["x", "a", "b"], [Types.STRING(), *types]))
+    exchange = Exchange(
+        ExchangeKind.HASH, lambda row: (row[1], row[2]), key_fields=("a", "b"), key_type=Types.TUPLE(types)
+    )
+    records = [("x", *row) for row in rows]
+    by_column = keys(Batch(codec, columns=codec.to_columns(records)), exchange)
+    assert by_column == keys(Batch(codec, values=records), exchange) == [encode_key(row) for row in rows]
+
+
+def test_columns_of_several_fields_are_used_as_they_are():
+    codec = codec_for(Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.STRING()]))
+
+    def forbidden(value: object) -> object:
+        raise AssertionError("the selector is not called where the columns are at hand")
+
+    key_type = Types.TUPLE([Types.LONG(), Types.STRING()])
+    exchange = Exchange(ExchangeKind.HASH, forbidden, key_fields=("a", "b"), key_type=key_type)
+    batch = Batch(codec, columns=[pa.array([1]), pa.array(["x"])])
+    assert keys(batch, exchange) == [encode_key((1, "x"))]
+
+
 def test_an_int_in_a_double_field_is_the_key_of_that_double():
     codec = codec_for(Types.ROW_NAMED(["k"], [Types.DOUBLE()]))
     exchange = Exchange(ExchangeKind.HASH, lambda row: row[0], key_fields=("k",), key_type=Types.DOUBLE())

@@ -32,9 +32,9 @@ appender.console.layout.pattern = MINE %m%n
 
 
 def standard_error(
-    script: str, settings: dict[str, str] | None = None, environment: dict[str, str] | None = None
+    script: str, settings: dict[str, str] | None = None, environment: dict[str, str] | None = None, before: str = ""
 ) -> str:
-    program = SESSION.format(settings=settings or {}) + script
+    program = before + SESSION.format(settings=settings or {}) + script
     run = subprocess.run(
         [sys.executable, "-c", program],
         check=False,
@@ -47,9 +47,33 @@ def standard_error(
     return run.stderr
 
 
+ARCHIVE = """
+from pathlib import Path
+from penstock.engine.spark.class_archive import archive_path
+archive = archive_path()
+maps = Path(f"/proc/{session.sparkContext._gateway.proc.pid}/maps")
+if maps.exists():
+    assert (archive.name in maps.read_text()) == archive.exists(), "an archive of classes is used where there is one"
+"""
+
+INSTALLED = """
+def place_of_pyspark(_):
+    import pyspark
+    return pyspark.__file__
+assert ".zip" not in session.sparkContext.parallelize([1], 1).map(place_of_pyspark).first()
+"""
+
+
 def test_a_session_starts_in_silence_and_the_jvm_can_still_be_heard() -> None:
     script = 'assert session.range(3).count() == 3\nassert "SPARK_SUBMIT_OPTS" not in os.environ'
-    assert standard_error(SAY + script) == "said later\n"
+    assert standard_error(SAY + script + ARCHIVE + INSTALLED) == "said later\n"
+
+
+def test_an_archive_of_classes_that_does_not_fit_is_left_alone(tmp_path: Path) -> None:
+    script = "from penstock.engine.spark.class_archive import archive_path\n"
+    script += "archive_path().parent.mkdir(parents=True)\narchive_path().write_bytes(b'no archive' * 1000)\n"
+    cache = {"PENSTOCK_CACHE": str(tmp_path)}
+    assert standard_error(SAY, environment=cache, before=script) == "said later\n"
 
 
 def test_the_java_options_of_the_user_stay_and_win(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
+from penstock.common.errors import PlanError
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions import Expression, coalesce, col, greatest, least, lit, this, when
 from penstock.expressions.evaluator import Evaluator, RecordEvaluationError
@@ -197,3 +198,21 @@ def test_a_long_chain_of_operands() -> None:
         total = total + 1
     assert of_values(total, [0, None], Types.LONG()) == [200, None]
     assert Evaluator(total, Types.LONG()).type == Types.LONG()
+
+
+def test_integers_are_multiplied_by_a_decimal_number_exactly() -> None:
+    values = [0, 1, -7, None, LEAST, (1 << 63) - 1]
+    rate = Decimal("0.908")
+    found = of_values(this() * rate, values, Types.LONG())
+    assert found == [None if value is None else value * rate for value in values]
+    assert [str(each) for each in found[:3]] == ["0.000", "0.908", "-6.356"]
+    assert of_values(rate * this(), [3], Types.BYTE()) == [Decimal("2.724")]
+    assert Evaluator(this() * rate, Types.INT()).type == Types.BIG_DEC()
+
+
+@pytest.mark.parametrize(
+    "expression", [this() * Decimal(-1), this() * Decimal("1E-7"), this() * 1.5 * Decimal(1), this() * Decimal(0)]
+)
+def test_other_products_of_decimal_numbers_are_refused(expression: Expression) -> None:
+    with pytest.raises(PlanError, match="a Decimal is multiplied with integers"):
+        Evaluator(expression, Types.LONG())

@@ -231,6 +231,7 @@ def test_rules_run_in_their_order() -> None:
         "prune what no sink reads",
         "reject what cannot run",
         "trace functions",
+        "reduce in columns",
         "fold constants",
         "push filters",
         "chain operators",

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from penstock.common import Configuration, JobExecutionException, Types, WatermarkStrategy
+from penstock.common import Configuration, JobExecutionException, Row, Types, WatermarkStrategy
+from penstock.common.batch import Batch
+from penstock.common.codecs import codec_for
 from penstock.common.errors import UserFunctionError
+from penstock.common.type_inference import infer_type
+from penstock.connectors.dataframe import ArrowTableSource
 from penstock.datastream import DataStream, FlatJoinFunction, StreamExecutionEnvironment
+from penstock.datastream.broadcast_lookup import BroadcastLookup
 from penstock.expressions import col
 from penstock.functions import JoinKind
+from penstock.plan.nodes import Exchange, ExchangeKind
 from penstock.runtime.lookup_join import LookupJoinOperator
 from unit.runtime.join_steps import key
 from unit.runtime.operator_harness import ANY, Harness
@@ -55,6 +61,70 @@ def test_an_inner_join_has_a_result_for_every_row(env: StreamExecutionEnvironmen
     table = pa.table({"k": ["a", "a", "b"], "v": [1, 2, 3]})
     found = env.from_collection(["a", "b", "c"]).lookup_join(table, on="k", key=str, distribution=distribution)
     assert collected(found.apply(lambda record, row: (record, row.v))) == [("a", 1), ("a", 2), ("b", 3)]
+
+
+class Person(NamedTuple):
+    """A number, and the name that it has in the table."""
+
+    number: int
+    name: str
+
+
+ORDER = Types.ROW_NAMED(["n", "who"], [Types.LONG(), Types.INT()])
+ORDERS = [Row(n=number, who=number * 7 % 50) for number in range(60)]
+FOUND = [Person(order.n, f"p{order.who}") for order in ORDERS if order.who < 40]
+
+
+def with_name(order: Row, person: Row) -> Person:
+    return Person(order.n, person.name)
+
+
+@pytest.mark.parametrize("key", ["who", col("who") + 0, lambda order: order.who], ids=["field", "expression", "lambda"])
+@pytest.mark.parametrize("rules", ["", "trace-functions"])
+def test_records_that_are_columns_are_joined_as_columns(env: StreamExecutionEnvironment, key: Any, rules: str) -> None:
+    env.configuration.set_string("optimizer.disabled-rules", rules)
+    joined = env.from_collection(ORDERS, ORDER).lookup_join(PEOPLE, on="id", key=key).apply(with_name)
+    assert sorted(joined.execute_and_collect()) == FOUND
+
+
+def test_a_join_by_an_untraced_function_says_why(env: StreamExecutionEnvironment) -> None:
+    def noisy(order: Row, person: Row) -> Person:
+        print("joined")
+        return Person(order.n, person.name)
+
+    orders = env.from_collection(ORDERS[:3], ORDER)
+    orders.lookup_join(PEOPLE, on="id", key="who").apply(noisy).print()
+    assert "not traced: it calls print, which is not known to be pure" in env.explain()
+    twice = pd.concat([PEOPLE, PEOPLE])
+    orders.lookup_join(twice, on="id", key="who").apply(with_name).print()
+    assert "not traced: the table has several rows of a key" in env.explain()
+
+
+def test_a_left_join_gives_none_where_no_row_is_found(env: StreamExecutionEnvironment) -> None:
+    def name_or_not(order: Row, person: Row | None) -> Person:
+        return Person(order.n, person.name if person is not None else "?")
+
+    joined = env.from_collection(ORDERS, ORDER).lookup_join(PEOPLE, on="id", key="who", how="left").apply(name_or_not)
+    expected = [Person(order.n, f"p{order.who}" if order.who < 40 else "?") for order in ORDERS]
+    assert sorted(joined.execute_and_collect()) == expected
+
+
+def test_columns_are_joined_by_kernels() -> None:
+    exchanges = (
+        Exchange(ExchangeKind.HASH, lambda row: row.who, key_fields=("who",), key_type=Types.INT()),
+        Exchange(ExchangeKind.HASH, lambda row: row.id, key_fields=("id",), key_type=Types.LONG()),
+    )
+    table = ArrowTableSource(pa.Table.from_pandas(PEOPLE))
+    lookup = BroadcastLookup(with_name, JoinKind.INNER, None, table, exchanges)
+    assert lookup.results_of(Batch(codec_for(ORDER), values=ORDERS)) is None
+    over_columns = lookup.over_columns(ORDER, infer_type(Person))
+    over_columns._in_columns = over_columns._lookup_in_columns()
+    columns = codec_for(ORDER).to_columns(ORDERS)
+    batch = Batch(codec_for(ORDER), columns=columns, timestamps=pa.array(range(60)))
+    found = over_columns.results_of(batch)
+    assert found is not None
+    assert found.values == FOUND
+    assert found.timestamps == [person.number for person in FOUND]
 
 
 UTC = datetime.UTC

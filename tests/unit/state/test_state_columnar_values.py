@@ -63,6 +63,12 @@ def test_long_keys(store: StateStore) -> None:
     assert state.get_many([*keys, "x" * 602]).to_pylist() == [10, 2, 3, None]
 
 
+def test_texts_of_which_most_are_missing(store: StateStore) -> None:
+    state = columnar(store, ValueStateDescriptor("text", STRING))
+    state.put_many(["a"], [""])
+    assert state.get_many(["a", "b", "c", "d"]).to_pylist() == ["", None, None, None]
+
+
 def test_keys_may_come_more_than_once(store: StateStore) -> None:
     state = columnar(store)
     state.put_many(pd.Series(["a", "b", "a"]), np.array([1, 2, 3]))

@@ -11,7 +11,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from penstock.common.errors import LocalStoreFullError, StateCorruptionError, StateError
+from penstock.common.errors import LocalStoreDamagedError, LocalStoreFullError, StateError
 from penstock.state import lmdb_environment
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.store import StoreChangedError
@@ -198,7 +198,7 @@ def test_damage_that_a_read_meets_empties_the_store(open_store: OpenStore, tmp_p
         file.seek(4096 * 4)
         file.write(bytes(4096 * 30))
     store = open_store()
-    with pytest.raises(StateCorruptionError, match="emptied and will be rebuilt"):
+    with pytest.raises(LocalStoreDamagedError, match="emptied and will be rebuilt"):
         [store.get(b"%05d" % n) for n in range(2000)]
     assert store.tag is None
     store.apply([(b"a", b"1")], "t2")

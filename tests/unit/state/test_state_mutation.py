@@ -221,3 +221,20 @@ def test_nothing_inside_is_shared() -> None:
 
 def test_a_copy_is_what_a_restart_would_give() -> None:
     assert vars(own_copy(Half())) == {"kept": 1}
+
+
+def test_a_tuple_that_held_nothing_that_changes_is_copied_where_it_does_now() -> None:
+    backend = KeyedStateBackend(MemoryStore(), "uid", 128)
+    backend.current_key = encode_key("k")
+    state = backend.get_state(ValueStateDescriptor("s"))
+    state.update((1, "a"))
+    assert state.value() is state.value()
+    inner = [1]
+    state.update((inner, "a"))
+    inner.append(2)
+    state.value()[0].append(3)
+    assert state.value() == ([1], "a")
+    backend.flush()
+    backend.drop_caches()
+    state.value()[0].append(4)
+    assert state.value() == ([1], "a")

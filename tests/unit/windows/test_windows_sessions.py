@@ -254,3 +254,13 @@ def test_a_program_may_have_its_own_merging_windows(scenario: Any) -> None:
     run.add((("k1", 33), 2500))
     assert run.watermark(12000) == [(("k2", 67, 0, 3000), 2999), (("k1", 36, 10, 4000), 3999)]
     assert run.stored() == 0
+
+
+@pytest.mark.parametrize("how", ["apply", "reduce", "aggregate"])
+def test_a_session_that_has_just_fired_and_goes_on_fires_at_its_new_end(scenario: Any, how: str) -> None:
+    run = scenario(spans(how, EventTimeSessionWindows.with_gap(10), lateness=100))
+    run.add((("a", 1), 0))
+    assert run.watermark(9) == [(("a", 1, 0, 10), 9)]
+    run.add((("a", 2), 5))
+    assert run.results() == []
+    assert run.watermark(14) == [(("a", 3, 0, 15), 14)]

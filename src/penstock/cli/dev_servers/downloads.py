@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
@@ -12,20 +11,12 @@ from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
+from penstock.common.cache_directory import cache_directory
 from penstock.common.errors import EnvironmentNotReadyError
 
-CACHE_VARIABLE = "PENSTOCK_CACHE"
 _COMPLETE = ".complete"
 _SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8"}
-
-
-def cache_directory() -> Path:
-    """Where downloads are kept: $PENSTOCK_CACHE, else `penstock` in the user's cache."""
-    given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
 
 
 def kafka_jars(*, fetch: bool = True) -> Path:

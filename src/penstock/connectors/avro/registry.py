@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from penstock.common.errors import ConfigurationError, EnvironmentNotReadyError, SinkError, SourceError
 from penstock.common.serialization import DeserializationError, SerializationSchema
@@ -18,15 +22,18 @@ from penstock.connectors.avro.schema import AvroSchema
 from penstock.connectors.avro.values import AvroRecords
 from penstock.connectors.declared_rows import RowDescription
 
+ANSWER_SECONDS = 30
+"""How long the registry is waited for, unless the property `timeout` says otherwise: the client would wait for ever."""
 _HEADER = struct.Struct(">bI")
 _MAGIC = 0
+_FIRST = itemgetter(slice(_HEADER.size))
 
 
 class SchemaRegistry:
     """A client of a schema registry that asks for each schema once. Picklable: it connects where it is used."""
 
     def __init__(self, url: str, properties: Mapping[str, Any] | None = None) -> None:
-        """`properties` are those of confluent-kafka's client, such as `basic.auth.user.info`."""
+        """`properties` are those of confluent-kafka's client, such as `basic.auth.user.info` or `timeout` (30 s)."""
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(f"a schema registry has a URL with http:// or https://, got {url!r}")
         self._url = url
@@ -72,7 +79,7 @@ class SchemaRegistry:
                 raise EnvironmentNotReadyError(
                     "a schema registry needs confluent-kafka with its client: pip install 'penstock[schema-registry]'"
                 ) from problem
-            self._client = SchemaRegistryClient({"url": self._url, **self._properties})
+            self._client = SchemaRegistryClient({"url": self._url, "timeout": ANSWER_SECONDS, **self._properties})
         return self._client
 
 
@@ -96,6 +103,29 @@ class ConfluentRegistryAvroDeserializationSchema(AvroMessages):
     ) -> None:
         super().__init__(schema)
         self._registry = SchemaRegistry(schema_registry_url, registry_configs)
+
+    def read_columns(self, messages: Sequence[bytes]) -> list[pa.Array] | None:
+        """The columns of many records, those of each schema at once."""
+        headers = list(map(_FIRST, messages))
+        found: dict[bytes, Sequence[int]] = {headers[0]: range(len(messages))}
+        if headers.count(headers[0]) < len(headers):
+            found = {each: [place for place, header in enumerate(headers) if header == each] for each in set(headers)}
+        parts: list[list[pa.Array]] = []
+        for header, places in found.items():
+            if len(header) < _HEADER.size or header[0] != _MAGIC:
+                return None
+            try:
+                writer = self._registry.schema(_HEADER.unpack(header)[1])
+            except DeserializationError:
+                return None  # somebody has to say which message it was
+            part = self._reading.columns([messages[place] for place in places], writer, _HEADER.size)
+            if part is None:
+                return None
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        order = pa.array(np.argsort(np.concatenate([list(places) for places in found.values()])))
+        return [pa.concat_arrays(columns).take(order) for columns in zip(*parts, strict=True)]
 
     def read(self, message: bytes) -> Any:
         """The dict of one record."""

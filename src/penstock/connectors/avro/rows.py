@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, TypeMismatchError, UnsupportedError
@@ -18,6 +20,7 @@ from penstock.common.serialization import (
     with_values,
 )
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.connectors.avro.column_reader import AvroColumnReader
 from penstock.connectors.avro.library import fastavro
 from penstock.connectors.avro.schema import AvroSchema
 from penstock.connectors.avro.values import AvroColumns, AvroRecords
@@ -56,6 +59,15 @@ class AvroReading:
         self.schema = schema
         self.produced_type = produced
         self._columns = AvroColumns(produced)
+        self._readers: dict[int, tuple[AvroSchema, AvroColumnReader | None]] = {}
+        """By the identity of the writer's schema."""
+
+    def columns(self, messages: Sequence[bytes], writer: AvroSchema, start: int = 0) -> list[pa.Array] | None:
+        """The columns of messages behind `start` bytes of something else; None: they are to be read one by one."""
+        if id(writer) not in self._readers:
+            self._readers[id(writer)] = writer, AvroColumnReader.of(writer, self.schema, self.produced_type)
+        reader = self._readers[id(writer)][1]
+        return None if reader is None else reader.columns(messages, start)
 
     def batch(
         self,
@@ -112,7 +124,15 @@ class AvroMessages(DeserializationSchema):
         return self._reading.produced_type
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
+        present, times, _ = with_values(messages, timestamps)
+        columns = self.read_columns(present) if present else None
+        if columns is not None:
+            return Batch(codec_for(self.produced_type), columns=columns, timestamps=times)
         return self._reading.batch(messages, timestamps, self.read)
+
+    @abstractmethod
+    def read_columns(self, messages: Sequence[bytes]) -> list[pa.Array] | None:
+        """The columns of many records; None where they have to be read one by one."""
 
     @abstractmethod
     def read(self, message: bytes) -> Any:
@@ -132,6 +152,9 @@ class AvroDeserializationSchema(AvroMessages):
     ) -> None:
         super().__init__(schema)
         self._writer = self._schema if writer_schema is None else schema_of(type(self).__name__, writer_schema)
+
+    def read_columns(self, messages: Sequence[bytes]) -> list[pa.Array] | None:  # noqa: D102
+        return self._reading.columns(messages, self._writer)
 
     def read(self, message: bytes) -> Any:
         """The dict of one record."""

@@ -62,7 +62,9 @@ class FileEnumerator(SplitEnumerator):
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         if self._watch_interval is None:
             if _LISTED not in self._state:
-                self._take(list_files(self._paths, recursive=self._recursive))
+                # Some may be known: from when the source still watched.
+                found = list_files(self._paths, recursive=self._recursive)
+                self._take([file for file in found if not self._is_known(file)])
                 # Bounded: what is there now is all there will be, also after a restart.
                 self._state[_LISTED] = True
         elif self._next_listing is None or now >= self._next_listing:
@@ -90,15 +92,20 @@ class FileEnumerator(SplitEnumerator):
         ready: list[ListedFile] = []
         unsettled: dict[str, ListedFile] = {}
         for file in list_files(self._paths, recursive=self._recursive):
-            known = self._state.get(_FILE + file.path)
-            if known is not None:
-                _require_unchanged(file, known)
-            elif file.modified_ns <= settled_before or self._unsettled.get(file.path) == file:
+            if self._is_known(file):
+                continue
+            if file.modified_ns <= settled_before or self._unsettled.get(file.path) == file:
                 ready.append(file)
             else:
                 unsettled[file.path] = file
         self._unsettled = unsettled
         self._take(ready)
+
+    def _is_known(self, file: ListedFile) -> bool:
+        known = self._state.get(_FILE + file.path)
+        if known is not None:
+            _require_unchanged(file, known)
+        return known is not None
 
     def _take(self, files: Sequence[ListedFile]) -> None:
         for file in files:

@@ -162,9 +162,16 @@ class Database(ABC):
         """About how many rows a table has, at little cost; None where that is not known."""
         return None
 
-    def stream_cursor(self, connection: Connection) -> Cursor:
-        """A cursor that does not hold the whole result in memory, where there is one."""
+    def stream_cursor(self, connection: Connection, *, is_lenient: bool = False) -> Cursor:
+        """A cursor that does not hold the whole result in memory, where there is one.
+
+        A lenient one gives values that Python has no form for as something else, instead of raising an error.
+        """
         return connection.cursor()
+
+    def is_unreadable(self, error: BaseException) -> bool:
+        """Whether the driver has refused a value that it got, which a lenient cursor would not do."""
+        return False
 
     def position_value(self, type_info: TypeInformation, position: Any) -> Any:
         """A parameter for a value of an ordering column that was kept as JSON."""

@@ -149,7 +149,7 @@ class MySql(Database):
         found = cursor.fetchone()
         return None if found is None else found[0]
 
-    def stream_cursor(self, connection: Connection) -> Cursor:
+    def stream_cursor(self, connection: Connection, *, is_lenient: bool = False) -> Cursor:
         return connection.cursor(_pymysql().cursors.SSCursor)
 
     def _schema_and_name(self, table: str) -> tuple[str | None, str]:

@@ -27,6 +27,7 @@ from penstock.connectors.jdbc.database import (
     has_parts,
 )
 from penstock.connectors.jdbc.postgres_connection import watched_connection_class
+from penstock.connectors.jdbc.postgres_times import make_lenient
 from penstock.connectors.jdbc.postgres_types import column_of
 from penstock.connectors.json.encoding import jsonable
 
@@ -173,8 +174,15 @@ class Postgres(Database):
         # Never analysed: a row of a hundred bytes is a fair guess.
         return rows if rows >= 0 else size // 100
 
-    def stream_cursor(self, connection: Connection) -> Cursor:
-        return connection.cursor(name="penstock")
+    def stream_cursor(self, connection: Connection, *, is_lenient: bool = False) -> Cursor:
+        cursor = connection.cursor(name="penstock")
+        if is_lenient:
+            make_lenient(_psycopg(), cursor)
+        return cursor
+
+    def is_unreadable(self, error: BaseException) -> bool:
+        # What the server refuses has a state.
+        return isinstance(error, _psycopg().DataError) and getattr(error, "sqlstate", None) is None
 
     def older_than(self, name: str) -> str:
         return f"{name} <= now() - make_interval(secs => ?)"

@@ -7,6 +7,7 @@ from typing import Any
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.time import DurationLike, parse_duration
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TypeInformation
+from penstock.connectors.broken_records import FAIL, OnError, checked_on_error
 from penstock.connectors.jdbc.database import TableColumn
 from penstock.connectors.jdbc.databases import database_of
 from penstock.connectors.jdbc.options import JdbcConnectionOptions
@@ -14,6 +15,7 @@ from penstock.connectors.jdbc.table_follower import Following, TableFollower
 from penstock.connectors.jdbc.table_reader import TableQuery, TableReader
 from penstock.connectors.jdbc.table_slices import SliceEnumerator, position
 from penstock.connectors.source import Boundedness, EnumeratorContext, Source, SplitEnumerator, SplitReader
+from penstock.functions.output_tag import OutputTag
 
 _WHOLE_NUMBERS = frozenset({BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG, BasicType.BIG_INT})
 _RISING = _WHOLE_NUMBERS | {BasicType.BIG_DEC, BasicType.STRING, BasicType.INSTANT}
@@ -22,10 +24,13 @@ _RISING = _WHOLE_NUMBERS | {BasicType.BIG_DEC, BasicType.STRING, BasicType.INSTA
 class JdbcSource(Source):
     """The rows of a table, typed by its columns: read once in parallel slices, or followed by a rising column."""
 
-    def __init__(self, query: TableQuery, following: Following | None, slices: int | None) -> None:
+    def __init__(
+        self, query: TableQuery, following: Following | None, slices: int | None, on_error: OnError = FAIL
+    ) -> None:
         self._query = query
         self._following = following
         self._slices = slices
+        self._on_error = on_error
 
     @staticmethod
     def builder() -> JdbcSourceBuilder:
@@ -38,6 +43,10 @@ class JdbcSource(Source):
         return Boundedness.CONTINUOUS_UNBOUNDED if follows else Boundedness.BOUNDED
 
     @property
+    def broken_records_tag(self) -> OutputTag | None:  # noqa: D102
+        return self._on_error if isinstance(self._on_error, OutputTag) else None
+
+    @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
         return self._query.type_info
 
@@ -47,7 +56,7 @@ class JdbcSource(Source):
         return SliceEnumerator(self._query, self._slices, context)
 
     def create_reader(self) -> SplitReader:  # noqa: D102
-        return TableReader(self._query, in_order=self._following is not None)
+        return TableReader(self._query, in_order=self._following is not None, on_error=self._on_error)
 
     def describe(self) -> str:  # noqa: D102
         how = "" if self._following is None or self._query.ordered_by is None else f" by {self._query.ordered_by.name}"
@@ -73,6 +82,7 @@ class JdbcSourceBuilder:
         self._lag = 0
         self._waits = True
         self._is_bounded = False
+        self._on_error: OnError = FAIL
 
     def set_connection_options(self, jdbc_connection_options: JdbcConnectionOptions) -> JdbcSourceBuilder:
         """Where the database is and who connects."""
@@ -131,6 +141,14 @@ class JdbcSourceBuilder:
         self._is_bounded = True
         return self
 
+    def set_on_error(self, on_error: OnError) -> JdbcSourceBuilder:
+        """What becomes of rows with values that are not what their column says: "fail", "skip", or an `OutputTag`.
+
+        SQLite keeps any value in any column; PostgreSQL has times that Python does not have, such as `infinity`.
+        """
+        self._on_error = checked_on_error(on_error)
+        return self
+
     def build(self) -> JdbcSource:
         """The source; connects to the database to see the table's columns."""
         if not isinstance(self._connection, JdbcConnectionOptions):
@@ -170,14 +188,14 @@ class JdbcSourceBuilder:
             if self._lag and not database.older_than("x"):
                 raise ConfigurationError(f"JdbcSource: set_lag is for PostgreSQL, not for {connection.address}")
             rising = _checked(columns[self._rising_column], _RISING, "rise")
-            return JdbcSource(TableQuery(connection, table, selected, rising), following, None)
+            return JdbcSource(TableQuery(connection, table, selected, rising), following, None, self._on_error)
         sliced = None
         if self._slice_column is not None:
             sliced = _checked(columns[self._slice_column], _WHOLE_NUMBERS | {BasicType.INSTANT}, "cut a table")
         elif keys and len(keys[0]) == 1:
             (key,) = keys[0]
             sliced = columns[key] if _can(columns[key].type_info, _WHOLE_NUMBERS) else None
-        return JdbcSource(TableQuery(connection, table, selected, sliced), None, self._slices)
+        return JdbcSource(TableQuery(connection, table, selected, sliced), None, self._slices, self._on_error)
 
     def _ordering(self) -> tuple[str, ...]:
         return tuple(name for name in (self._slice_column, self._rising_column) if name is not None)

@@ -21,9 +21,10 @@ from penstock.common.typeinfo import (
     DateTypeInfo,
     PrimitiveArrayTypeInfo,
     TimestampTypeInfo,
+    TimeTypeInfo,
     TypeInformation,
 )
-from penstock.connectors.json.field_readers import field_reader
+from penstock.connectors.json.field_readers import FieldReader, field_reader
 
 _NEWLINE = ord("\n")
 _OPENING_BRACE = ord("{")
@@ -39,6 +40,7 @@ _ARROW_READS = frozenset(
         BasicType.DOUBLE,
     }
 )
+_READ_FROM_TEXT = frozenset({BasicType.BIG_DEC, BasicType.BIG_INT, BasicType.CHAR, BasicType.INSTANT})
 
 
 class JsonError(ValueError):
@@ -75,7 +77,9 @@ class JsonColumns:
         self._read_object = field_reader(type_info)
         types = type_info.get_field_types()
         self._parse_options: pyarrow.json.ParseOptions | None = None
-        if all(_arrow_reads(each) or isinstance(each, DateTypeInfo) for each in types):
+        self._readers = [field_reader(each) if _is_read_from_text(each) else None for each in types]
+        """What makes the value of texts; None where Arrow does."""
+        if all(_arrow_reads(each) or isinstance(each, DateTypeInfo) or _is_read_from_text(each) for each in types):
             # Arrow's parser takes dates for numbers: they come as text and are cast.
             self._parse_options = pyarrow.json.ParseOptions(
                 explicit_schema=pa.schema(
@@ -102,8 +106,9 @@ class JsonColumns:
 
     def of_documents(self, documents: Sequence[bytes]) -> list[pa.Array]:
         """The objects of a list of JSON documents."""
-        if all(documents) and set(map(itemgetter(0), documents)) == {_OPENING_BRACE}:
-            columns = self._parsed_by_arrow(b"\n".join(documents), len(documents))
+        data = b"\n".join(documents)
+        if _are_objects(documents, data):
+            columns = self._parsed_by_arrow(data, len(documents))
             if columns is not None:
                 return columns
         return self._parsed_by_python(list(enumerate(documents)))
@@ -123,11 +128,13 @@ class JsonColumns:
                 return None
             table.validate(full=True)  # the parser does not look whether text is UTF-8
             columns: list[pa.Array] = []
-            for field in self._schema:
+            for field, reader in zip(self._schema, self._readers, strict=True):
                 column = table.column(field.name)
                 column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                if reader is not None:
+                    column = _read_texts(column, reader, field.type)
                 columns.append(column if column.type.equals(field.type) else column.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             return None
         return columns
 
@@ -144,6 +151,13 @@ class JsonColumns:
         return [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
 
 
+def _read_texts(column: pa.Array, reader: FieldReader, column_type: pa.DataType) -> pa.Array:
+    """What the reader makes of each text, of equal ones once; raises `ValueError` where it does."""
+    encoded = column.dictionary_encode()
+    values = [reader(text) for text in encoded.dictionary.to_pylist()]
+    return pa.array(values, column_type).take(encoded.indices)
+
+
 def _exact_float(text: str) -> decimal.Decimal:
     return decimal.Decimal(text)
 
@@ -154,6 +168,15 @@ def _reason(problem: ValueError) -> str:
     if isinstance(problem, UnicodeDecodeError):
         return f"no valid UTF-8: {problem.reason} at byte {problem.start}"
     return str(problem)
+
+
+def _are_objects(documents: Sequence[bytes], data: bytes) -> bool:
+    """Whether each document begins with a brace; `data` are all of them, with line ends between."""
+    ends = data.count(b"\n")
+    if ends == len(documents) - 1:
+        return data.startswith(b"{") and data.count(b"\n{") == ends
+    # Line ends inside of documents.
+    return all(documents) and set(map(itemgetter(0), documents)) == {_OPENING_BRACE}
 
 
 def _count_of_object_lines(data: bytes) -> int | None:
@@ -179,6 +202,14 @@ def _count_of_object_lines(data: bytes) -> int | None:
             return None
         lines -= not line
     return lines
+
+
+def _is_read_from_text(type_info: TypeInformation) -> bool:
+    """Whether a value may be given as text, which Arrow parses, and only the text has to be looked at here."""
+    if isinstance(type_info, BasicTypeInfo):
+        return type_info.basic_type in _READ_FROM_TEXT
+    is_bytes = isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes
+    return is_bytes or isinstance(type_info, TimeTypeInfo)
 
 
 def _arrow_reads(type_info: TypeInformation) -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import repeat
+from operator import length_hint
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.common.errors import ConfigurationError
+from penstock.common.fail_points import reach
+from penstock.connectors.in_time import in_time
 from penstock.connectors.kafka.client import ClientErrors, client_log, confluent_kafka, is_refusal
+from penstock.connectors.kafka.messages import Messages
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
 
 _ROOM_SECONDS = 0.1
-_ANY_PARTITION = -1
-_NOW = 0
+_VALUE = 1
+"""The place of the value among the arguments."""
 _ANSWER_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 5.0
@@ -41,29 +42,23 @@ class MessageProducer:
         except self._kafka.KafkaException as problem:
             raise ConfigurationError(f"Kafka's client refuses the properties of the sink: {told(problem)}") from None
 
-    def send(self, messages: pa.RecordBatch) -> None:
+    def send(self, messages: Messages) -> None:
         """Takes messages; returns when the client has them, which sends them when it sees fit."""
         self._poll(0)
-        rows = zip(
-            messages.column("topic").to_pylist(),
-            messages.column("value").to_pylist(),
-            messages.column("key").to_pylist(),
-            messages.column("partition").fill_null(_ANY_PARTITION).to_pylist(),
-            repeat(None),  # no callbacks of its own
-            repeat(None),
-            messages.column("timestamp").fill_null(_NOW).to_pylist(),
-            _header_pairs(messages.column("headers")),
-            strict=False,
-        )
-        produce = self._producer.produce
-        for row in rows:
-            while True:
-                try:
-                    produce(*row)
-                    break
-                except BufferError:
-                    # Full until the brokers have taken some, or those that wait have timed out.
-                    self._poll(_ROOM_SECONDS)
+        columns = messages.arguments()
+        sent = 0
+        while True:
+            arguments = [column if isinstance(column, repeat) else iter(column[sent:]) for column in columns]
+            # A list's iterator knows how many it has left.
+            rest = arguments[_VALUE]
+            try:
+                # The loop is C's: nothing is interpreted per message.
+                deque(map(self._producer.produce, *arguments), maxlen=0)
+                return
+            except BufferError:
+                # Full until the brokers have taken some, or those that wait have timed out. The last one was not taken.
+                sent = len(messages) - length_hint(rest) - 1
+                self._poll(_ROOM_SECONDS)
 
     def flush(self) -> None:
         """Waits until the brokers have everything; messages that wait for too long time out."""
@@ -98,6 +93,7 @@ class MessageProducer:
         self._within_time(
             lambda: self._producer.send_offsets_to_transaction([mark], group_metadata, self._answer_seconds)
         )
+        reach("sink.kafka.marked")
         self._within_time(lambda: self._producer.commit_transaction(self._answer_seconds))
 
     def abandon(self) -> None:
@@ -109,21 +105,9 @@ class MessageProducer:
             self._failure = error
 
     def _within_time(self, call: Callable[[], None]) -> None:
-        """Transactions of a client that has lost a broker may hang for ever, whatever time-out they are given.
-
-        Then the call is left to itself, in a thread that nobody waits for.
-        """
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(call())
-            except BaseException as problem:
-                done.set_exception(problem)
-
-        threading.Thread(target=run, name="penstock-kafka-transaction", daemon=True).start()
+        """Transactions of a client that has lost a broker may hang for ever, whatever time-out they are given."""
         try:
-            done.result(self._answer_seconds + _PATIENCE_SECONDS)
+            in_time(call, self._answer_seconds + _PATIENCE_SECONDS, "kafka transaction")
         except (self._kafka.KafkaException, TimeoutError):
             # The client says why only when it is asked.
             self._poll(0)
@@ -154,15 +138,6 @@ class MessageProducer:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._kafka.KafkaException(self._failure)
-
-
-def _header_pairs(headers: pa.Array) -> Iterable[list[tuple[str, bytes | None]] | None]:
-    if headers.null_count == len(headers):
-        return repeat(None)
-    return [
-        None if of_message is None else [(header["name"], header["value"]) for header in of_message]
-        for of_message in headers.to_pylist()
-    ]
 
 
 def is_transient(problem: BaseException) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.common.errors import ConfigurationError, UnsupportedError
-from penstock.connectors.kafka.properties import RENAMED, client_settings, number
+from penstock.connectors.kafka.properties import RENAMED, client_settings, number, with_variables
 
 _RENAMED = {**RENAMED, "max.request.size": "message.max.bytes", "delivery.timeout.ms": "message.timeout.ms"}
 # Settings of the Java client's own machinery: the sink does these things itself.
@@ -92,7 +92,7 @@ class KafkaProducerProperties:
             # A transaction begins while the brokers still finish the last one; they ask to try again.
             "retry.backoff.ms": 10,
             "message.timeout.ms": timeout,
-            **self.client,
+            **with_variables(self.client),
             **transactions,
             "bootstrap.servers": self.bootstrap_servers,
             "delivery.report.only.error": True,
@@ -110,7 +110,7 @@ class KafkaProducerProperties:
     def admin_configuration(self) -> dict[str, str | int | bool]:
         """The configuration of an admin client."""
         client = {name: value for name, value in self.client.items() if name.startswith(_OF_CONNECTIONS)}
-        return {"reconnect.backoff.ms": 100, **client, "bootstrap.servers": self.bootstrap_servers}
+        return {"reconnect.backoff.ms": 100, **with_variables(client), "bootstrap.servers": self.bootstrap_servers}
 
 
 def understood_by_producers(properties: Mapping[str, str]) -> KafkaProducerProperties:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from penstock.common.errors import ConfigurationError
 
@@ -68,6 +70,8 @@ _CONSUMER_ONLY = frozenset(
     }
 )
 _LOGIN = re.compile(r"""(?P<name>username|password)\s*=\s*(?P<quote>["'])(?P<value>.*?)(?P=quote)""")
+_VARIABLE = re.compile(r"\$\{env:(\w+)\}")
+"""As Kafka's own provider of configuration from the environment has it."""
 
 DEFAULT_DISCOVERY_INTERVAL_MS = 5 * 60 * 1000
 DEFAULT_READ_TIMEOUT_MS = 60_000
@@ -98,7 +102,7 @@ class KafkaProperties:
             # While no broker answers, the client tries (and logs that it did) twice in this time.
             "reconnect.backoff.ms": 500,
             "allow.auto.create.topics": False,
-            **self.client,
+            **with_variables(self.client),
             "bootstrap.servers": self.bootstrap_servers,
             "group.id": self.group_id or "penstock",
             "isolation.level": self.isolation_level,
@@ -111,7 +115,7 @@ class KafkaProperties:
     def admin_configuration(self) -> dict[str, str | int | bool]:
         """The configuration of an admin client."""
         client = {name: value for name, value in self.client.items() if name not in _CONSUMER_ONLY}
-        return {**client, "bootstrap.servers": self.bootstrap_servers}
+        return {**with_variables(client), "bootstrap.servers": self.bootstrap_servers}
 
 
 def client_settings(
@@ -128,6 +132,21 @@ def client_settings(
         elif name not in left_out and name != "bootstrap.servers":
             client[renamed.get(name, name)] = value
     return client
+
+
+def with_variables(client: Mapping[str, str]) -> dict[str, str]:
+    """Settings with `${env:NAME}` replaced by what the environment of this process has: such secrets travel nowhere."""
+
+    def value_of(name: str, match: re.Match[str]) -> str:
+        try:
+            return os.environ[match[1]]
+        except KeyError:
+            raise ConfigurationError(
+                f"the Kafka property {name} is taken from the environment variable {match[1]}, which is not set here; "
+                "set it for the driver and for every worker"
+            ) from None
+
+    return {name: _VARIABLE.sub(partial(value_of, name), value) for name, value in client.items()}
 
 
 def understood(properties: Mapping[str, str]) -> KafkaProperties:

@@ -15,7 +15,7 @@ from penstock.connectors.kafka.producer_properties import KafkaProducerPropertie
 from penstock.connectors.sink import EpochId
 
 _NUMBER_BITS = 40
-_TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 10.0
 _INTERNAL = "__"
 
 
@@ -44,13 +44,13 @@ class PublishedEpochs:
         """What a transaction has to know of the group."""
         return self._consumer.consumer_group_metadata()
 
-    def newest(self, topics: Iterable[str] | None) -> EpochId | None:
+    def newest(self, topics: Iterable[str] | None, seconds: float = TIMEOUT_SECONDS) -> EpochId | None:
         """The newest epoch that names one of these topics; None: any topic.
 
-        A transaction that is still open makes it fail: end it first.
+        A transaction that is still open makes it fail after so many seconds: end it first.
         """
         try:
-            answered = self._committed(topics)
+            answered = self._committed(topics, seconds)
         except self._kafka.KafkaException as problem:
             # The client says why only when it is asked.
             self._consumer.poll(0)
@@ -61,12 +61,12 @@ class PublishedEpochs:
         offset = max((each.offset for each in answered), default=-1)
         return to_epoch(offset) if offset >= 0 else None
 
-    def _committed(self, topics: Iterable[str] | None) -> list[Any]:
+    def _committed(self, topics: Iterable[str] | None, seconds: float) -> list[Any]:
         if topics is None:
-            known = self._consumer.list_topics(timeout=_TIMEOUT_SECONDS).topics
+            known = self._consumer.list_topics(timeout=seconds).topics
             topics = [topic for topic in known if not topic.startswith(_INTERNAL)]
         asked = [self._kafka.TopicPartition(topic, 0) for topic in topics]
-        return self._consumer.committed(asked, timeout=_TIMEOUT_SECONDS)
+        return self._consumer.committed(asked, timeout=seconds)
 
     def close(self) -> None:
         """Lets go of the connection."""

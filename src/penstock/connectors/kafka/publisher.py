@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import pyarrow as pa
@@ -13,14 +13,20 @@ import pyarrow as pa
 from penstock.common.errors import SinkError
 from penstock.common.fail_points import reach
 from penstock.connectors.kafka.client import confluent_kafka
-from penstock.connectors.kafka.messages import unpack_messages
+from penstock.connectors.kafka.messages import Messages, unpack_messages
 from penstock.connectors.kafka.producer import MessageProducer, is_transient, told
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
-from penstock.connectors.kafka.published_epochs import PublishedEpochs, to_offset
+from penstock.connectors.kafka.published_epochs import TIMEOUT_SECONDS, PublishedEpochs, to_offset
 from penstock.connectors.retries import retry_transient
 from penstock.connectors.sink import Committer, CommitterContext, EpochId, PublisherContext, Token, TokenPublisher
 
 _QUESTIONS_AT_A_TIME = 8
+_FIRST_QUESTION_SECONDS = 2.0
+
+
+def transactional_id(prefix: str, uid: str, subtask: int) -> str:
+    """Under which id a subtask of a sink publishes, whoever does it."""
+    return f"{prefix}-{uid}-{subtask}"
 
 
 class KafkaPublisher(TokenPublisher):
@@ -34,7 +40,7 @@ class KafkaPublisher(TokenPublisher):
         self._properties = properties
         self._prefix = prefix
         self._context = context
-        self._transactional_id = f"{prefix}-{context.uid}-{context.subtask}"
+        self._transactional_id = transactional_id(prefix, context.uid, context.subtask)
         self._producer: MessageProducer | None = None
         self._group_metadata: Any = None
         self._published: EpochId | None = None
@@ -71,7 +77,7 @@ class KafkaPublisher(TokenPublisher):
             return
         producer.begin_transaction()
         for messages in chain([first], staged):
-            producer.send(messages)
+            producer.send(Messages.of_staged(messages))
         reach("sink.kafka.sent")
         producer.commit_transaction(topic, to_offset(epoch), self._group_metadata)
         self._published = epoch
@@ -137,9 +143,21 @@ class KafkaCommitter(Committer):
     def _published(self, subtask: int) -> EpochId | None:
         context = self._context
         group = PublishedEpochs(self._properties, self._prefix, context.job_id, context.uid, subtask)
+        # Where a transaction is open there is no answer: that is found out soon, and it is ended.
+        seconds = chain([_FIRST_QUESTION_SECONDS], repeat(TIMEOUT_SECONDS))
         with closing(group):
             return retry_transient(
-                lambda: group.newest(self._topics),
+                lambda: group.newest(self._topics, next(seconds)),
                 is_transient=is_transient,
                 timeout_seconds=self._properties.write_timeout_seconds,
+                before_retry=lambda _: self._end_transaction(subtask),
             )
+
+    def _end_transaction(self, subtask: int) -> None:
+        """Ends what a driver that was killed has begun: until then brokers do not tell which epoch is there."""
+        producer = MessageProducer(self._properties, transactional_id(self._prefix, self._context.uid, subtask))
+        # Where it fails the brokers are away, and are asked again.
+        with suppress(confluent_kafka().KafkaException, TimeoutError):
+            producer.init_transactions()
+        with suppress(confluent_kafka().KafkaException):
+            producer.abandon()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock.common.batch import Batch
@@ -47,9 +47,9 @@ class KafkaReader(SplitReader):
         end: int = self._latest(topic, partition) if read.end is None else read.end
         records = 0
         size = 0
-        for messages in self._until(end, topic, partition, read.start):
+        for messages, their_size in self._until(end, topic, partition, read.start):
             records += len(messages)
-            size += sum(map(len, messages))
+            size += their_size
             yield from self.deserialized(messages)
         self._is_at = (topic, partition, end)
         self.position = {"offset": end, "records": records, "bytes": size}
@@ -87,8 +87,11 @@ class KafkaReader(SplitReader):
         place = self._kafka.TopicPartition(topic, partition)
         return self._consumer.get_watermark_offsets(place, self._properties.read_timeout_ms / 1000)[1]
 
-    def _until(self, end: int, topic: str, partition: int, offset: int) -> Iterator[list[Any]]:
-        """Messages in batches. Offsets may have gaps: control records, aborted transactions, compaction."""
+    def _until(self, end: int, topic: str, partition: int, offset: int) -> Iterator[tuple[list[Any], int]]:
+        """Messages in batches, and how many bytes they have.
+
+        Offsets may have gaps: control records, aborted transactions, compaction.
+        """
         collected: list[Any] = []
         size = 0
         deadline = self._deadline()
@@ -99,7 +102,8 @@ class KafkaReader(SplitReader):
             elif time.monotonic() > deadline:
                 raise self._stuck(topic, partition, offset, end)
             records = arrived
-            if any(error is not None for error in map(self._kafka.Message.error, arrived)):
+            # Called as functions of the class, by map: no Python per message.
+            if any(map(self._kafka.Message.error, arrived)):
                 events = [message for message in arrived if message.error() is not None]
                 records = [message for message in arrived if message.error() is None]
                 ends = [event.offset() for event in events if self.is_end(event, topic, partition, offset)]
@@ -114,12 +118,12 @@ class KafkaReader(SplitReader):
                     offset = max(offset, records[-1].offset() + 1)
             if len(collected) + len(records) > MAX_BATCH_RECORDS or size >= _MAX_BATCH_BYTES:
                 if collected:
-                    yield collected
+                    yield collected, size
                 collected, size = [], 0
             collected += records
             size += sum(map(len, records))
         if collected:
-            yield collected
+            yield collected, size
 
     def _arrived(self, wanted: int) -> list[Any]:
         """Waits for one message and takes with it what has arrived already: no waiting for a full batch."""
@@ -143,9 +147,10 @@ class KafkaReader(SplitReader):
 
     def deserialized(self, messages: list[Any]) -> Iterator[Batch]:
         """The records of some messages."""
-        # Called as functions of the class, by map: no Python per message.
-        stamps = map(self._kafka.Message.timestamp, messages)
-        timestamps: list[int | None] = [timestamp if kind else None for kind, timestamp in stamps]
+        kinds, stamps = zip(*map(self._kafka.Message.timestamp, messages), strict=True)
+        timestamps: Sequence[int | None] = stamps
+        if self._kafka.TIMESTAMP_NOT_AVAILABLE in kinds:
+            timestamps = [stamp if kind else None for kind, stamp in zip(kinds, stamps, strict=True)]
         to_batch = self._deserializer.to_batch
         if self._broken_records.is_tolerant:
             batches, broken = tolerant_batches(to_batch, messages, timestamps)

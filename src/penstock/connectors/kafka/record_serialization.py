@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, cast
 
 import pyarrow as pa
 
 from penstock.common.batch import Batch
 from penstock.common.errors import ConfigurationError, TypeMismatchError
+from penstock.common.kernels import pc
 from penstock.common.serialization import SerializationSchema
-from penstock.connectors.kafka.messages import MESSAGES
+from penstock.connectors.kafka.messages import Messages
 
 HeaderValue = str | bytes | None
 Headers = Mapping[str, HeaderValue] | Iterable[tuple[str, HeaderValue]]
@@ -68,29 +70,22 @@ class KafkaRecordSerializationSchema:
         """The topic of all records; None when each record has its own."""
         return self._topic if isinstance(self._topic, str) else None
 
-    def to_messages(self, batch: Batch, partitions_of: PartitionsOf) -> pa.RecordBatch:
-        """The messages for some records, as columns."""
-        count = len(batch)
-        values = self._serialized(self._value, batch)
-        keys = None if self._key is None else self._serialized(self._key, batch)
-        topics: Sequence[str] = [self._topic] * count if isinstance(self._topic, str) else self._topics(batch)
+    def to_messages(self, batch: Batch, partitions_of: PartitionsOf) -> Messages:
+        """The messages for some records."""
+        values = self._value.serialize_batch(batch)
+        keys = None if self._key is None else self._key.serialize_batch(batch)
+        topics = self._topic if isinstance(self._topic, str) else self._topics(batch)
         partitions = None
         if self._partitioner is not None:
-            partitions = self._partitions(
-                self._partitioner, batch, keys or [None] * count, values, topics, partitions_of
-            )
-        columns = {
-            "topic": pa.array(topics, pa.string()).dictionary_encode(),
-            "partition": pa.nulls(count, pa.int32()) if partitions is None else pa.array(partitions, pa.int32()),
-            "key": pa.nulls(count, pa.binary()) if keys is None else pa.array(keys, pa.binary()),
-            "value": pa.array(values, pa.binary()),
-            "timestamp": _times(batch),
-            "headers": pa.array(self._headers_of(batch), MESSAGES.field("headers").type),
-        }
-        return pa.RecordBatch.from_arrays([columns[name] for name in MESSAGES.names], schema=MESSAGES)
-
-    def _serialized(self, schema: SerializationSchema, batch: Batch) -> list[bytes | None]:
-        return list(schema.serialize_batch(batch))
+            partitions = self._partitions(self._partitioner, batch, keys, values, topics, partitions_of)
+        return Messages(
+            topics=topics,
+            values=values,
+            keys=keys,
+            partitions=partitions,
+            timestamps=_times(batch),
+            headers=None if self._headers is None else self._headers_of(self._headers, batch),
+        )
 
     def _topics(self, batch: Batch) -> list[str]:
         selector = self._topic
@@ -107,13 +102,20 @@ class KafkaRecordSerializationSchema:
         self,
         partitioner: KafkaPartitioner,
         batch: Batch,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        topics: Sequence[str],
+        keys: Sequence[bytes | None] | pa.Array | None,
+        values: Sequence[bytes | None] | pa.Array,
+        topics: str | Sequence[str],
         partitions_of: PartitionsOf,
     ) -> list[int]:
         chosen: list[int] = []
-        for record, key, value, topic in zip(batch.values, keys, values, topics, strict=True):
+        rows = zip(
+            batch.values,
+            repeat(None) if keys is None else _plain(keys),
+            _plain(values),
+            repeat(topics) if isinstance(topics, str) else topics,
+            strict=False,
+        )
+        for record, key, value, topic in rows:
             existing = partitions_of(topic)
             partition = partitioner.partition(record, key, value, topic, existing)
             if partition not in existing:
@@ -125,10 +127,8 @@ class KafkaRecordSerializationSchema:
             chosen.append(partition)
         return chosen
 
-    def _headers_of(self, batch: Batch) -> list[list[tuple[str, bytes | None]] | None]:
-        if self._headers is None:
-            return [None] * len(batch)
-        return [_header_pairs(self._headers(value), index) for index, value in enumerate(batch.values)]
+    def _headers_of(self, provide: Callable[[Any], Headers], batch: Batch) -> list[list[tuple[str, bytes | None]]]:
+        return [_header_pairs(provide(value), index) for index, value in enumerate(batch.values)]
 
 
 class KafkaRecordSerializationSchemaBuilder:
@@ -250,11 +250,18 @@ def _schema(method: str, schema: object) -> SerializationSchema:
     return schema
 
 
-def _times(batch: Batch) -> pa.Array:
-    timestamps = batch.timestamps
-    if timestamps is None:
-        return pa.nulls(len(batch), pa.int64())
-    return pa.array([None if time is None or time < 0 else time for time in timestamps], pa.int64())
+def _times(batch: Batch) -> pa.Array | None:
+    """Timestamps that Kafka can have, where there are any."""
+    times = batch.timestamp_column
+    if times is None or times.null_count == len(times):
+        return None
+    if pc.min(times).as_py() >= 0:
+        return times
+    return pc.if_else(pc.less(times, 0), None, times)
+
+
+def _plain(column: Sequence[bytes | None] | pa.Array) -> Sequence[bytes | None]:
+    return cast("pa.Array", column).to_pylist() if isinstance(column, pa.Array) else column
 
 
 def _header_pairs(headers: Headers, index: int) -> list[tuple[str, bytes | None]]:

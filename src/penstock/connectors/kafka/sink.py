@@ -13,7 +13,7 @@ from penstock.common.batch import Batch
 from penstock.common.errors import ConfigurationError, SinkError
 from penstock.common.fail_points import reach
 from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin
-from penstock.connectors.kafka.messages import pack_messages
+from penstock.connectors.kafka.messages import Messages, pack_messages
 from penstock.connectors.kafka.producer import MessageProducer, told
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties, understood_by_producers
 from penstock.connectors.kafka.publisher import KafkaCommitter, KafkaPublisher
@@ -75,7 +75,7 @@ class KafkaSink(Sink):
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
         if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             return _StagingWriter(self, context)
-        return _SendingWriter(self, self._connected())
+        return _SendingWriter(self)
 
     def create_publisher(self, context: PublisherContext) -> TokenPublisher | None:  # noqa: D102
         if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE:
@@ -97,7 +97,7 @@ class KafkaSink(Sink):
     def describe(self) -> str:  # noqa: D102
         return f"Kafka {self._serializer.topic or 'topics by record'}"
 
-    def to_messages(self, batch: Batch) -> pa.RecordBatch:
+    def to_messages(self, batch: Batch) -> Messages:
         """The messages for some records."""
         return self._serializer.to_messages(batch, self._partitions_of)
 
@@ -111,7 +111,8 @@ class KafkaSink(Sink):
                 f"Kafka at {self._properties.bootstrap_servers} does not take messages: {told(problem)}"
             ) from problem
 
-    def _connected(self) -> MessageProducer:
+    def connected(self) -> MessageProducer:
+        """The producer of this subtask, which lives from epoch to epoch."""
         if self._producer is None:
             self._producer = MessageProducer(self._properties)
         return self._producer
@@ -205,7 +206,7 @@ class _StagingWriter(SinkWriter):
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
-        messages = self._sink.to_messages(batch)
+        messages = self._sink.to_messages(batch).to_record_batch()
         self._waiting.append(messages)
         self._waiting_bytes += messages.nbytes
         if self._waiting_bytes >= _MAX_STAGED_BYTES:
@@ -224,21 +225,23 @@ class _StagingWriter(SinkWriter):
 
 
 class _SendingWriter(SinkWriter):
-    """Sends messages at once."""
+    """Sends messages at once; without any, nobody is called."""
 
-    def __init__(self, sink: KafkaSink, producer: MessageProducer) -> None:
+    def __init__(self, sink: KafkaSink) -> None:
         self._sink = sink
-        self._producer = producer
+        self._producer: MessageProducer | None = None
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
         messages = self._sink.to_messages(batch)
+        if self._producer is None:
+            self._producer = self._sink.connected()
         with self._sink.explained():
             self._producer.send(messages)
 
     def prepare_commit(self) -> list[Token]:
-        if self._sink.guarantee is DeliveryGuarantee.AT_LEAST_ONCE:
+        if self._producer is not None and self._sink.guarantee is DeliveryGuarantee.AT_LEAST_ONCE:
             with self._sink.explained():
                 self._producer.flush()
         return []

@@ -16,6 +16,7 @@ from penstock.common.serialization import (
     with_values,
 )
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.protobuf.column_reader import ProtobufColumnReader
 from penstock.connectors.protobuf.message_type import (
     fields_of,
     fill_message,
@@ -66,6 +67,7 @@ class ProtobufDeserializationSchema(DeserializationSchema):
         self._message = message_class if isinstance(message_class, MessageClass) else MessageClass(message_class)
         self._type_info = row_type_of_message(self._message.cls.DESCRIPTOR)
         self._read = message_reader(self._message.cls.DESCRIPTOR)
+        self._columns = ProtobufColumnReader.of(self._message.cls.DESCRIPTOR, self._type_info)
 
     def __reduce__(self) -> tuple[type[ProtobufDeserializationSchema], tuple[MessageClass]]:
         return type(self), (self._message,)
@@ -76,6 +78,9 @@ class ProtobufDeserializationSchema(DeserializationSchema):
 
     def to_batch(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:  # noqa: D102
         present, times, places = with_values(messages, timestamps)
+        columns = self._columns.columns(present) if self._columns is not None and present else None
+        if columns is not None:
+            return Batch(codec_for(self._type_info), columns=columns, timestamps=times)
         parse = self._message.cls.FromString
         rows: list[tuple[Any, ...]] = []
         for place, message in zip(places, present, strict=True):

@@ -14,10 +14,15 @@ from penstock.functions.source_function import SourceContext, SourceFunction
 _CONNECT_SECONDS = 10
 _PAUSE_SECONDS = 1.0
 _CHUNK_BYTES = 1 << 16
+UNREADABLE = "surrogateescape"
+"""How text holds bytes that are not UTF-8."""
 
 
 class SocketTextFunction(SourceFunction):
-    """Runs in a thread of the driver until the server ends the connection and there is no more trying again."""
+    """Runs in a thread of the driver until the server ends the connection and there is no more trying again.
+
+    Bytes that are not UTF-8 are kept, as Python's `surrogateescape` does it.
+    """
 
     def __init__(self, hostname: str, port: int, delimiter: str, max_retry: int) -> None:
         self._hostname = hostname
@@ -62,7 +67,7 @@ class SocketTextFunction(SourceFunction):
 
     def _received(self) -> Iterator[str]:
         """The text of one connection, as it comes."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoder = codecs.getincrementaldecoder("utf-8")(UNREADABLE)
         try:
             with socket.create_connection((self._hostname, self._port), _CONNECT_SECONDS) as connection:
                 # The wait for more has no end; a peer that has died without a word is found by the system.

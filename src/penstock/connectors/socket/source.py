@@ -10,9 +10,11 @@ from pathlib import Path
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError
+from penstock.common.serialization import SimpleStringSchema
 from penstock.common.typeinfo import TypeInformation, Types
+from penstock.connectors.broken_records import BrokenRecords, OnError, checked_on_error
 from penstock.connectors.running_source import RunningSource
-from penstock.connectors.socket.connection import SocketTextFunction
+from penstock.connectors.socket.connection import UNREADABLE, SocketTextFunction
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -23,16 +25,23 @@ from penstock.connectors.source import (
     SplitReader,
 )
 from penstock.connectors.staged_records import pack_records, unpack_records
+from penstock.connectors.tolerant_reading import tolerant_batches
+from penstock.functions.output_tag import OutputTag
 
 _SPLIT = "0"
 _NEXT = "next"
 _ENDED = "ended"
 _UNFINISHED = ".inprogress"
 _MAX_PORT = 65_535
+_KEPT = codec_for(Types.PRIMITIVE_ARRAY(Types.BYTE()))
+"""What was received is kept as it came."""
 
 
 class SocketTextSource(Source):
-    """Text from a TCP server, cut at a delimiter; UTF-8. One connection, made by the driver.
+    """Text from a TCP server, cut at a delimiter. One connection, made by the driver.
+
+    Text is UTF-8. Bytes that are not become a replacement character, as in Flink; with `on_error` (`"fail"`, `"skip"`,
+    or the `OutputTag` of a side output) their record is a broken one.
 
     At least once, and no more can be had: a connection cannot be read again. What has been received is written to the
     checkpoint directory before a task reads it, and counts once from there on, whatever fails. What was on its way
@@ -43,7 +52,14 @@ class SocketTextSource(Source):
     negative number: for ever). For trying things out; for data that counts use something that keeps it.
     """
 
-    def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:
+    def __init__(
+        self,
+        hostname: str,
+        port: int,
+        delimiter: str = "\n",
+        max_retry: int = 0,
+        on_error: OnError | None = None,
+    ) -> None:
         if not hostname or not 0 < port <= _MAX_PORT:
             raise ConfigurationError(
                 f"a socket source needs a host and a port from 1 to {_MAX_PORT}, got {hostname!r} and {port!r}"
@@ -54,11 +70,16 @@ class SocketTextSource(Source):
         self.port = port
         self.delimiter = delimiter
         self.max_retry = max_retry
+        self._on_error = None if on_error is None else checked_on_error(on_error)
         self._directory = ""
 
     @property
     def boundedness(self) -> Boundedness:  # noqa: D102
         return Boundedness.CONTINUOUS_UNBOUNDED
+
+    @property
+    def broken_records_tag(self) -> OutputTag | None:  # noqa: D102
+        return self._on_error if isinstance(self._on_error, OutputTag) else None
 
     @property
     def produced_type(self) -> TypeInformation:  # noqa: D102
@@ -74,7 +95,7 @@ class SocketTextSource(Source):
         return _SocketEnumerator(self, Path(self._directory), context)
 
     def create_reader(self) -> SplitReader:  # noqa: D102
-        return _ReceivedReader()
+        return _ReceivedReader(f"socket {self.hostname}:{self.port}", self._on_error)
 
     def describe(self) -> str:  # noqa: D102
         return f"socket {self.hostname}:{self.port}, at least once"
@@ -139,7 +160,7 @@ class _SocketEnumerator(SplitEnumerator):
                 path.unlink()
             else:
                 # Received before a restart, and of no epoch that was committed.
-                self._waiting[int(path.stem)] = len(unpack_records(path.read_bytes(), codec_for(Types.STRING())))
+                self._waiting[int(path.stem)] = len(unpack_records(path.read_bytes(), _KEPT))
         self._after = max(self._waiting, default=first - 1) + 1
         source = self._source
         function = SocketTextFunction(source.hostname, source.port, source.delimiter, source.max_retry)
@@ -155,7 +176,8 @@ class _SocketEnumerator(SplitEnumerator):
         path = self._path(number)
         unfinished = path.with_suffix(_UNFINISHED)
         with unfinished.open("wb") as file:
-            file.write(pack_records(Batch(codec_for(Types.STRING()), values=records)))
+            values = [record.encode("utf-8", UNREADABLE) for record in records]
+            file.write(pack_records(Batch(_KEPT, values=values)))
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -182,8 +204,9 @@ class _SocketEnumerator(SplitEnumerator):
 
 
 class _ReceivedReader(SplitReader):
-    def __init__(self) -> None:
-        self._codec = codec_for(Types.STRING())
+    def __init__(self, name: str, on_error: OnError | None) -> None:
+        self._name = name
+        self._broken = self.broken_records = None if on_error is None else BrokenRecords(on_error)
 
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
         for path in map(Path, read.descriptor["files"]):
@@ -192,6 +215,15 @@ class _ReceivedReader(SplitReader):
                     f"what the socket source has received is not at {path}: the checkpoint directory must be one that "
                     "the driver and all workers see"
                 )
-            yield Batch(self._codec, values=unpack_records(path.read_bytes(), self._codec))
+            yield from self._texts(unpack_records(path.read_bytes(), _KEPT), int(path.stem))
         self.position = read.end
         self.finished = read.finishes
+
+    def _texts(self, received: list[bytes], part: int) -> Iterator[Batch]:
+        if self._broken is None:
+            yield Batch(codec_for(Types.STRING()), values=[record.decode("utf-8", "replace") for record in received])
+            return
+        batches, broken = tolerant_batches(SimpleStringSchema().to_batch, received, [None] * len(received))
+        for place, reason in broken:
+            self._broken.add(received[place], f"{self._name}, part {part}, record {place}", reason)
+        yield from batches

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -13,10 +15,17 @@ from penstock.common.time import DurationLike
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.files.file_system import file_system_of
+from penstock.connectors.in_time import in_time
+from penstock.connectors.retries import retry_transient
 from penstock.connectors.sink import Committer, CommitterContext, EpochId, Token
 from penstock.connectors.source import Json
 from penstock.connectors.tables.table_sink import TableCommitter, TableSink, check_columns
-from penstock.connectors.tables.table_source import AppendedFiles, TableSource
+from penstock.connectors.tables.table_source import AppendedFiles, DataFile, TableSource
+
+_COMMIT_TIMEOUT_SECONDS = 60.0
+"""How long other writers and a store that is not well are tried again."""
+ANSWER_SECONDS = 300.0
+"""How long one call may take: deltalake itself tries again for some minutes."""
 
 
 def deltalake() -> Any:
@@ -86,6 +95,22 @@ class _DeltaCommitter(TableCommitter):
         super().recover(None if newest is None else EpochId(1 << 30, newest.number))
 
     def append(self, epoch: EpochId, files: Sequence[tuple[str, Token]]) -> None:
+        exceptions = deltalake().exceptions
+        passing = (exceptions.CommitFailedError, OSError)
+        try:
+            retry_transient(
+                lambda: self._append(epoch, files),
+                is_transient=lambda error: isinstance(error, passing),
+                timeout_seconds=_COMMIT_TIMEOUT_SECONDS,
+            )
+        except (exceptions.DeltaError, OSError) as problem:
+            published = self.published()
+            if published is not None and published >= epoch:
+                # Another process, such as a driver that has been replaced, was faster with the same epoch.
+                return
+            raise SinkError(f"the Delta table {self._uri} does not take epoch {epoch.number}: {problem}") from problem
+
+    def _append(self, epoch: EpochId, files: Sequence[tuple[str, Token]]) -> None:
         library = deltalake()
         schema = self._sink.file_schema
         table = _table(self._uri, self._storage_options)
@@ -93,6 +118,9 @@ class _DeltaCommitter(TableCommitter):
             table = library.DeltaTable.create(
                 self._uri, schema=schema, mode="ignore", storage_options=self._storage_options or None
             )
+        noted = table.transaction_version(self._application)
+        if noted is not None and noted >= epoch.number:
+            return  # an attempt whose answer did not come
         if table.metadata().partition_columns:
             raise UnsupportedError(f"{self._uri}: the Delta table is partitioned, and DeltaSink appends to plain ones")
         there = {field.name: str(field.type) for field in table.schema().fields}
@@ -112,14 +140,11 @@ class _DeltaCommitter(TableCommitter):
             app_transactions=[library.Transaction(self._application, epoch.number)],
             custom_metadata={"penstock.job": self._context.job_id, "penstock.epoch": str(epoch.number)},
         )
-        try:
-            table.create_write_transaction(actions, "append", table.schema(), commit_properties=properties)
-        except library.exceptions.DeltaError as problem:
-            published = self.published()
-            if published is not None and published >= epoch:
-                # Another process, such as a driver that has been replaced, was faster with the same epoch.
-                return
-            raise SinkError(f"the Delta table {self._uri} does not take epoch {epoch.number}: {problem}") from problem
+        in_time(
+            lambda: table.create_write_transaction(actions, "append", table.schema(), commit_properties=properties),
+            ANSWER_SECONDS,
+            f"Delta table {self._uri}",
+        )
 
 
 class _DeltaFiles(AppendedFiles):
@@ -128,24 +153,29 @@ class _DeltaFiles(AppendedFiles):
         self._version = version
         self._storage_options = storage_options
 
-    def current(self) -> tuple[Json, list[str]]:
+    def current(self) -> tuple[Json, list[DataFile]]:
         table = _opened(self._uri, self._storage_options, self._version)
-        actions = pa.table(table.get_add_actions(flatten=True))
-        return table.version(), [f"{self._uri}/{path}" for path in actions.column("path").to_pylist()]
+        actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+        return table.version(), [self._file(action["path"], action.get("partition") or {}) for action in actions]
 
-    def after(self, version: Json) -> tuple[Json, list[str]]:
+    def after(self, version: Json) -> tuple[Json, list[DataFile]]:
         newest = _opened(self._uri, self._storage_options, None).version()
-        paths: list[str] = []
+        files: list[DataFile] = []
         for number in range(version + 1, newest + 1):
-            paths += self._appended_in(number)
-        return newest, paths
+            files += self._appended_in(number)
+        return newest, files
 
-    def _appended_in(self, version: int) -> list[str]:
+    def _file(self, path: str, partition: Mapping[str, Any]) -> DataFile:
+        constants = {name: None if value is None else _partition_text(value) for name, value in partition.items()}
+        # Paths in the log are those of URIs.
+        return DataFile(f"{self._uri}/{unquote(path)}", constants)
+
+    def _appended_in(self, version: int) -> list[DataFile]:
         log = f"{self._uri}/_delta_log/{version:020d}.json"
         content = file_system_of(log).read(log)
         if content is None:
             raise SourceError(f"{log}: the log of the Delta table has been cleaned up before the job has read it")
-        paths: list[str] = []
+        files: list[DataFile] = []
         for line in content.splitlines():
             action = json.loads(line)
             if action.get("remove", {}).get("dataChange"):
@@ -154,16 +184,22 @@ class _DeltaFiles(AppendedFiles):
                     "is appended. Read such a table as a whole, without `watch`"
                 )
             if action.get("add", {}).get("dataChange"):
-                paths.append(f"{self._uri}/{action['add']['path']}")
-        return paths
+                files.append(self._file(action["add"]["path"], action["add"].get("partitionValues") or {}))
+        return files
+
+
+def _partition_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)
 
 
 class DeltaSource(TableSource):
     """The rows of a Delta table: of the newest version, or of the one that is given.
 
     With `watch` (True, or the time between two looks) also what is appended later, for ever; a version that changes or
-    deletes rows fails the job. `row_type` picks columns by name; without it all are read. Partitioned tables and tables
-    with deletion vectors are refused.
+    deletes rows fails the job. `row_type` picks columns by name; without it all are read. Tables with deletion vectors
+    are refused.
     """
 
     def __init__(
@@ -178,15 +214,13 @@ class DeltaSource(TableSource):
         uri = file_system_of(table_uri).absolute(table_uri)
         options = dict(storage_options or {})
         table = _opened(uri, options, version)
-        if table.metadata().partition_columns:
-            raise UnsupportedError(f"{uri}: the Delta table is partitioned; read it as a Spark DataFrame instead")
         if "deletionVectors" in (table.protocol().reader_features or []):
             raise UnsupportedError(f"{uri}: the Delta table has deletion vectors; read it as a Spark DataFrame instead")
         if row_type is None:
             type_info = type_of_schema(pa.schema(table.schema().to_arrow()))
         else:
             type_info = row_type_of("DeltaSource", row_type)
-        super().__init__(_DeltaFiles(uri, version, options), type_info, watch)
+        super().__init__(_DeltaFiles(uri, version, options), type_info, watch, table.metadata().partition_columns)
         self._uri = uri
 
     def describe(self) -> str:  # noqa: D102
@@ -196,7 +230,11 @@ class DeltaSource(TableSource):
 def _table(uri: str, storage_options: dict[str, str], version: int | None = None) -> Any:
     library = deltalake()
     try:
-        return library.DeltaTable(uri, version=version, storage_options=storage_options or None)
+        return in_time(
+            lambda: library.DeltaTable(uri, version=version, storage_options=storage_options or None),
+            ANSWER_SECONDS,
+            f"Delta table {uri}",
+        )
     except library.exceptions.TableNotFoundError:
         return None
 

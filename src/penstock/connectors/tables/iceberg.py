@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from penstock.common.errors import EnvironmentNotReadyError, SinkError, SourceError, UnsupportedError
 from penstock.common.time import DurationLike
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.declared_rows import RowDescription, row_type_of
 from penstock.connectors.files.file_system import file_system_of
+from penstock.connectors.in_time import in_time
 from penstock.connectors.retries import retry_transient
 from penstock.connectors.sink import Committer, CommitterContext, EpochId, Token
 from penstock.connectors.source import Json
 from penstock.connectors.tables.table_sink import TableCommitter, TableSink, check_columns
-from penstock.connectors.tables.table_source import AppendedFiles, TableSource
+from penstock.connectors.tables.table_source import AppendedFiles, DataFile, TableSource
+
+T = TypeVar("T")
 
 _COMMIT_TIMEOUT_SECONDS = 60.0
+"""How long other writers and a catalog that is not well are tried again."""
+ANSWER_SECONDS = 60.0
+"""How long one call to the catalog or the store may take: the clients of most catalogs would wait for ever."""
 
 
 class IcebergTable:
@@ -43,7 +49,7 @@ class IcebergTable:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         try:
-            return self.open_catalog().load_table(self.identifier)
+            return self.asked(lambda: self.open_catalog().load_table(self.identifier))
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
 
@@ -56,9 +62,17 @@ class IcebergTable:
 
     def create(self, schema: Any) -> Any:
         """The table, made if it is not there."""
-        catalog = self.open_catalog()
-        catalog.create_namespace_if_not_exists(self.identifier.rpartition(".")[0])
-        return catalog.create_table_if_not_exists(self.identifier, schema=schema)
+
+        def created() -> Any:
+            catalog = self.open_catalog()
+            catalog.create_namespace_if_not_exists(self.identifier.rpartition(".")[0])
+            return catalog.create_table_if_not_exists(self.identifier, schema=schema)
+
+        return self.asked(created)
+
+    def asked(self, call: Callable[[], T]) -> T:
+        """What the catalog answers, in time."""
+        return in_time(call, ANSWER_SECONDS, f"Iceberg table {self.identifier}")
 
 
 class IcebergSink(TableSink):
@@ -101,19 +115,28 @@ class _IcebergCommitter(TableCommitter):
     def published(self) -> EpochId | None:
         table = self._table.load()
         noted = None if table is None else table.properties.get(self._property)
-        return None if noted is None else EpochId(*map(int, noted.split(".")))
+        return None if noted is None else _epoch(noted)
 
     def append(self, epoch: EpochId, files: Sequence[tuple[str, Token]]) -> None:
-        from pyiceberg.exceptions import CommitFailedException
+        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ServerError
 
-        retry_transient(
-            lambda: self._append(epoch, files),
-            is_transient=lambda error: isinstance(error, CommitFailedException),
-            timeout_seconds=_COMMIT_TIMEOUT_SECONDS,
-        )
+        passing = (CommitFailedException, CommitStateUnknownException, ServerError, OSError)
+        try:
+            retry_transient(
+                lambda: self._append(epoch, files),
+                is_transient=lambda error: isinstance(error, passing),
+                timeout_seconds=_COMMIT_TIMEOUT_SECONDS,
+            )
+        except (*passing, ValueError) as problem:
+            raise SinkError(
+                f"the Iceberg table {self._table.identifier} does not take epoch {epoch}: {problem}"
+            ) from problem
 
     def _append(self, epoch: EpochId, files: Sequence[tuple[str, Token]]) -> None:
         table = self._table.opened()
+        noted = table.properties.get(self._property)
+        if noted is not None and _epoch(noted) >= epoch:
+            return  # an attempt whose answer did not come
         if table.spec().fields:
             raise UnsupportedError(
                 f"the Iceberg table {self._table.identifier} is partitioned, and IcebergSink appends to plain ones"
@@ -121,16 +144,19 @@ class _IcebergCommitter(TableCommitter):
         there = {field.name: str(field.field_type) for field in table.schema().fields}
         check_columns(f"the Iceberg table {self._table.identifier}", self._sink.file_schema, there)
         paths = [f"{table.location()}/data/{name}" for name, _ in files]
-        try:
+
+        def commit() -> None:
             with table.transaction() as transaction:
                 transaction.add_files(
                     paths, snapshot_properties={"penstock.job": self._context.job_id, "penstock.epoch": str(epoch)}
                 )
                 transaction.set_properties({self._property: str(epoch)})
-        except ValueError as problem:
-            raise SinkError(
-                f"the Iceberg table {self._table.identifier} does not take epoch {epoch}: {problem}"
-            ) from problem
+
+        self._table.asked(commit)
+
+
+def _epoch(noted: str) -> EpochId:
+    return EpochId(*map(int, noted.split(".")))
 
 
 class _IcebergFiles(AppendedFiles):
@@ -138,27 +164,27 @@ class _IcebergFiles(AppendedFiles):
         self._table = table
         self._snapshot_id = snapshot_id
 
-    def current(self) -> tuple[Json, list[str]]:
+    def current(self) -> tuple[Json, list[DataFile]]:
         table = self._table.opened()
         snapshot = self._snapshot_id
         if snapshot is None and table.current_snapshot() is not None:
             snapshot = table.current_snapshot().snapshot_id
         if snapshot is None:
             return None, []
-        return snapshot, self._paths(table.scan(snapshot_id=snapshot))
+        return snapshot, self._files(table.scan(snapshot_id=snapshot))
 
-    def after(self, version: Json) -> tuple[Json, list[str]]:
+    def after(self, version: Json) -> tuple[Json, list[DataFile]]:
         table = self._table.opened()
         newest = table.current_snapshot()
         if newest is None or newest.snapshot_id == version:
             return version, []
         if version is None:
-            return newest.snapshot_id, self._paths(table.scan(snapshot_id=newest.snapshot_id))
+            return newest.snapshot_id, self._files(table.scan(snapshot_id=newest.snapshot_id))
         self._check_appends_only(table, version, newest)
         scan = table.incremental_append_scan(
             from_snapshot_id_exclusive=version, to_snapshot_id_inclusive=newest.snapshot_id
         )
-        return newest.snapshot_id, self._paths(scan)
+        return newest.snapshot_id, self._files(scan)
 
     def _check_appends_only(self, table: Any, version: int, newest: Any) -> None:
         snapshot = newest
@@ -172,16 +198,16 @@ class _IcebergFiles(AppendedFiles):
             parent = snapshot.parent_snapshot_id
             snapshot = None if parent is None else table.snapshot_by_id(parent)
 
-    def _paths(self, scan: Any) -> list[str]:
-        paths: list[str] = []
+    def _files(self, scan: Any) -> list[DataFile]:
+        files: list[DataFile] = []
         for task in scan.plan_files():
             if task.delete_files:
                 raise UnsupportedError(
                     f"the Iceberg table {self._table.identifier} has delete files; read it as a Spark DataFrame instead"
                 )
             path = task.file.file_path
-            paths.append(file_system_of(path).absolute(path))
-        return paths
+            files.append(DataFile(file_system_of(path).absolute(path)))
+        return files
 
 
 class IcebergSource(TableSource):

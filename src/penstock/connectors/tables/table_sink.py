@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from penstock.common.batch import Batch
 from penstock.common.errors import SinkError, UnsupportedError
 from penstock.common.fail_points import reach
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
@@ -53,7 +54,7 @@ class TableSink(Sink):
         return sink
 
     def create_writer(self, context: SinkWriterContext) -> SinkWriter:  # noqa: D102
-        return FileWriter(self.settings(), context)
+        return _TableWriter(self, context)
 
     @property
     def file_schema(self) -> pa.Schema:
@@ -72,6 +73,29 @@ class TableSink(Sink):
     @abstractmethod
     def data_directory(self) -> str:
         """Where the data files of the table are."""
+
+
+class _TableWriter(SinkWriter):
+    """Writes data files; without records nobody is asked where they belong."""
+
+    def __init__(self, sink: TableSink, context: SinkWriterContext) -> None:
+        self._sink = sink
+        self._context = context
+        self._files: FileWriter | None = None
+
+    def write(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        if self._files is None:
+            self._files = FileWriter(self._sink.settings(), self._context)
+        self._files.write(batch)
+
+    def prepare_commit(self) -> list[Token]:
+        return [] if self._files is None else self._files.prepare_commit()
+
+    def close(self) -> None:
+        if self._files is not None:
+            self._files.close()
 
 
 class TableCommitter(Committer):

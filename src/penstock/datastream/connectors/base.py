@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.connectors.broken_records import BROKEN_RECORD_TYPE, BrokenRecord
 from penstock.connectors.polling_source import Page, PollingSource
 from penstock.connectors.sink import (
     Committer,
@@ -27,7 +28,9 @@ from penstock.connectors.source import (
 )
 
 __all__ = [
+    "BROKEN_RECORD_TYPE",
     "Boundedness",
+    "BrokenRecord",
     "Committer",
     "CommitterContext",
     "DeliveryGuarantee",

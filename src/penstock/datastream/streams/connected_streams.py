@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.datastream.arguments import check_instance, refuse
+from penstock.datastream.batch_functions import co_process_batches
 from penstock.datastream.output_types import (
     BROADCAST_PROCESS,
     CO_FLAT_MAP,
@@ -25,6 +26,7 @@ from penstock.functions import (
     KeyedCoProcessFunction,
     KeySelector,
 )
+from penstock.functions.batches import KeyedCoBatchFunction
 from penstock.plan.nodes import BroadcastProcessNode, CoProcessNode
 from penstock.state.descriptors import MapStateDescriptor
 
@@ -126,6 +128,37 @@ class ConnectedStreams:
             )
         resolved = output_type_of("process", func, output_type, CO_PROCESS)
         return self._transform("Keyed Co-Process" if self.is_keyed else "Co-Process", func, resolved)
+
+    def process_batches(
+        self,
+        func: KeyedCoBatchFunction,
+        output_type: TypeHint,
+        format: str = "arrow",  # noqa: A002 (what users of other libraries know it by)
+        *,
+        timestamp_column: str | None = None,
+    ) -> DataStream:
+        """Hands the records of an epoch to the function's methods, all keys of the subtask at once.
+
+        Records, formats and state are as in `KeyedStream.process_batches`. Of the records that have come, those of the
+        first stream are handed over first.
+
+        >>> import pyarrow as pa
+        >>> class Named(KeyedCoBatchFunction):
+        ...     def open(self, runtime_context):
+        ...         self.names = runtime_context.get_state(ValueStateDescriptor("name", Types.STRING()))
+        ...
+        ...     def process_batch1(self, batch, ctx):
+        ...         self.names.put_many(ctx.keys, batch["f1"])
+        ...
+        ...     def process_batch2(self, batch, ctx):
+        ...         return pa.record_batch({"f0": self.names.get_many(ctx.keys), "f1": batch["f1"]})
+        >>> names, ages = env.from_collection([("a", "Ann")]), env.from_collection([("a", 42)])
+        >>> pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+        >>> named = names.connect(ages).key_by(0, 0).process_batches(Named(), pair)
+        >>> list(named.execute_and_collect())
+        [('Ann', 42)]
+        """
+        return co_process_batches(self, func, output_type, format, timestamp_column)
 
     def _transform(self, name: str, func: Any, resolved: ResolvedType) -> DataStream:
         return self.stream1.program.transform(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -33,7 +32,6 @@ from penstock.datastream.expression_arguments import (
     select_from,
     strategy_for_type,
 )
-from penstock.datastream.keys import hash_exchange, key_selector_of, partitioner_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
     MAP,
@@ -51,11 +49,11 @@ from penstock.datastream.streams.connected_streams import (
     BroadcastConnectedStream,
     BroadcastStream,
     ConnectedStreams,
-    KeyHint,
 )
 from penstock.datastream.streams.data_stream_sink import DataStreamSink
 from penstock.datastream.streams.joining import JoiningStream
 from penstock.datastream.streams.operator_settings import StreamSettings
+from penstock.datastream.streams.partitioning import PartitioningStream
 from penstock.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
 from penstock.datastream.transformation import Transformation, Upstream
 from penstock.expressions import Expression
@@ -64,32 +62,21 @@ from penstock.functions import (
     FlatMapFunction,
     Function,
     KeyedProcessFunction,
-    KeySelector,
     MapFunction,
-    Partitioner,
     ProcessFunction,
     SinkFunction,
 )
 from penstock.functions.output_tag import OutputTag
-from penstock.plan.nodes import (
-    FORWARD,
-    Exchange,
-    ExchangeKind,
-    RecordFunctionKind,
-    StatelessNode,
-    TimestampsAndWatermarksNode,
-)
-from penstock.state.descriptors import MapStateDescriptor
+from penstock.plan.nodes import RecordFunctionKind, StatelessNode, TimestampsAndWatermarksNode
 from penstock.windows import CountSlidingWindowAssigner, CountTumblingWindowAssigner, WindowAssigner
 
 if TYPE_CHECKING:
     from penstock.datastream.program import Program
     from penstock.datastream.stream_execution_environment import StreamExecutionEnvironment
     from penstock.datastream.streams.cached_stream import CachedDataStream
-    from penstock.datastream.streams.keyed_stream import KeyedStream
 
 
-class DataStream(BatchingStream, JoiningStream, StreamSettings):
+class DataStream(BatchingStream, JoiningStream, PartitioningStream, StreamSettings):
     """Records of one type, and what can be done with them. Nothing runs before `env.execute()`.
 
     >>> env.from_sequence(1, 6).filter(lambda n: n % 2).name("odd").rebalance().map(lambda n: n * n)
@@ -122,15 +109,27 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
         return upstream.transformation
 
     def get_type(self) -> TypeInformation:
-        """The type of the records."""
+        """The type of the records.
+
+        >>> env.from_collection([("visa", 2.5)]).get_type()
+        TupleTypeInfo(String, Double)
+        """
         return united_type("get_type", self.upstreams).type_info
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment that the stream belongs to."""
+        """The environment that the stream belongs to.
+
+        >>> env.from_collection([1]).get_execution_environment() is env
+        True
+        """
         return self.program.environment
 
     def get_execution_config(self) -> ExecutionConfig:
-        """The settings of that environment."""
+        """The settings of that environment.
+
+        >>> env.from_collection([1]).get_execution_config().get_parallelism()
+        1
+        """
         return self.program.environment.get_config()
 
     def __repr__(self) -> str:
@@ -207,7 +206,15 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
         )
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Gives the records new timestamps and makes watermarks of them; better done by the source where it can."""
+        """Gives the records new timestamps and makes watermarks of them; better done by the source where it can.
+
+        >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness("5 s")
+        >>> timed = env.from_collection([("a", 1_000), ("b", 2_000)]).assign_timestamps_and_watermarks(
+        ...     strategy.with_timestamp_assigner(lambda event, _: event[1])
+        ... )
+        >>> list(timed.process(lambda event, ctx: [(event[0], ctx.timestamp())]).execute_and_collect())
+        [('a', 1000), ('b', 2000)]
+        """
         check_watermark_strategy("assign_timestamps_and_watermarks", watermark_strategy)
         record_type, is_declared = united_type("assign_timestamps_and_watermarks", self.upstreams)
         strategy = strategy_for_type("assign_timestamps_and_watermarks", watermark_strategy, record_type)
@@ -233,6 +240,13 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
         """Keeps the records that the next job makes of this stream; later jobs of the environment read those.
 
         The stream must end. `env.close()` drops the records.
+
+        >>> squares = env.from_collection([1, 2, 3]).map(lambda n: n * n).cache()
+        >>> list(squares.execute_and_collect())
+        [1, 4, 9]
+        >>> list(squares.map(lambda n: -n).execute_and_collect())  # of the records that were kept
+        [-1, -4, -9]
+        >>> env.close()
         """
         return self.program.cached_stream(self)
 
@@ -283,11 +297,23 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
         )
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Cuts the whole stream into windows, in one subtask."""
+        """Cuts the whole stream into windows, in one subtask.
+
+        >>> from penstock.datastream.window import TumblingEventTimeWindows
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda n, _: n)
+        >>> numbers = env.from_collection([1, 2, 12]).assign_timestamps_and_watermarks(strategy)
+        >>> sums = numbers.window_all(TumblingEventTimeWindows.of("10 ms")).reduce(lambda a, b: a + b)
+        >>> list(sums.execute_and_collect())
+        [3, 12]
+        """
         return AllWindowedStream("window_all", self, window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
-        """Windows of `size` records of the whole stream, of which one begins every `slide` records."""
+        """Windows of `size` records of the whole stream, of which one begins every `slide` records.
+
+        >>> list(env.from_sequence(1, 5).count_window_all(2).reduce(lambda a, b: a + b).execute_and_collect())
+        [3, 7]
+        """
         return AllWindowedStream("count_window_all", self, count_windows(size, slide))
 
     # --- several streams
@@ -311,7 +337,11 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Two streams into one operator, which sees which of them a record came from."""
+        """Two streams into one operator, which sees which of them a record came from.
+
+        >>> env.from_collection([1]).connect(env.from_collection(["a"]))
+        <ConnectedStreams of <DataStream of Long from 'Collection Source'> and <DataStream of String from ...>>
+        """
         if isinstance(ds, BroadcastStream):
             self._check_other("connect", ds.input_stream)
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
@@ -327,94 +357,18 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
                 "one job has one environment"
             )
 
-    # --- partitioning
-
-    def key_by(self, key_selector: KeyHint, key_type: TypeHint = None) -> KeyedStream:
-        """Partitions by key: a function, an expression, a field (`"card"`), or several (`["country", "card"]`).
-
-        >>> cards = env.from_collection([("visa", 2), ("amex", 5), ("visa", 3)])
-        >>> list(cards.key_by(0).sum(1).execute_and_collect())
-        [('visa', 2), ('amex', 5), ('visa', 5)]
-        """
-        return self.program.keyed_stream(self, hash_exchange("key_by", key_selector, key_type, self.get_type()))
-
-    def rebalance(self) -> DataStream:
-        """Spreads the records evenly over the subtasks of the next operator."""
-        return self._partitioned(Exchange(ExchangeKind.REBALANCE))
-
-    def rescale(self) -> DataStream:
-        """Spreads the records of each subtask over its own share of the next operator's subtasks."""
-        return self._partitioned(Exchange(ExchangeKind.RESCALE))
-
-    def shuffle(self) -> DataStream:
-        """Sends each record to a random subtask of the next operator."""
-        return self._partitioned(Exchange(ExchangeKind.SHUFFLE))
-
-    def forward(self) -> DataStream:
-        """Keeps the records in their subtask; the next operator must have the same parallelism."""
-        return self._partitioned(FORWARD)
-
-    def global_(self) -> DataStream:
-        """Sends all records to the first subtask of the next operator."""
-        return self._partitioned(Exchange(ExchangeKind.GLOBAL))
-
-    @overload
-    def broadcast(self) -> DataStream: ...
-
-    @overload
-    def broadcast(
-        self,
-        broadcast_state_descriptor: MapStateDescriptor,
-        *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> BroadcastStream: ...
-
-    def broadcast(
-        self,
-        broadcast_state_descriptor: MapStateDescriptor | None = None,
-        *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
-        """Sends every record to all subtasks of the next operator.
-
-        With state descriptors the result is made for `connect`: its records can be kept in those broadcast states.
-        """
-        stream = self._partitioned(Exchange(ExchangeKind.BROADCAST))
-        if broadcast_state_descriptor is None:
-            return stream
-        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
-        for descriptor in descriptors:
-            check_instance(
-                "broadcast", "broadcast_state_descriptor", descriptor, (MapStateDescriptor,), "a MapStateDescriptor"
-            )
-        return BroadcastStream(stream, list(descriptors))
-
-    def partition_custom(
-        self,
-        partitioner: Callable[[Any, int], int] | Partitioner,
-        key_selector: Callable[[Any], Any] | KeySelector | str | int,
-    ) -> DataStream:
-        """Sends each record to the subtask that `partitioner(key, number of subtasks)` names.
-
-        >>> cards = env.from_collection([("visa", 2), ("amex", 5)])
-        >>> list(cards.partition_custom(lambda key, subtasks: key % subtasks, 1).map(len).execute_and_collect())
-        [2, 2]
-        """
-        return self._partitioned(
-            Exchange(
-                ExchangeKind.CUSTOM,
-                key_selector=key_selector_of("partition_custom", key_selector, self.get_type()),
-                partitioner=partitioner_of("partition_custom", partitioner),
-            )
-        )
-
-    def _partitioned(self, exchange: Exchange) -> DataStream:
-        return self.program.data_stream(
-            tuple(dataclasses.replace(upstream, exchange=exchange) for upstream in self.upstreams)
-        )
-
     # --- the end of a stream
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Writes the records to a sink."""
+        """Writes the records to a sink.
+
+        >>> from pathlib import Path
+        >>> from penstock.datastream.connectors.file_system import FileSink
+        >>> sink = env.from_collection(["to be", "or not"]).sink_to(FileSink("written", "text"))
+        >>> done = env.execute()
+        >>> [line for file in Path("written").glob("*.txt") for line in file.read_text().splitlines()]
+        ['to be', 'or not']
+        """
         check_instance("sink_to", "sink", sink, (Sink,), "a sink; for a function use `add_sink`")
         return self.program.sink(sink, "Sink", self.upstreams, self.get_type())
 
@@ -430,7 +384,7 @@ class DataStream(BatchingStream, JoiningStream, StreamSettings):
             return self.sink_to(sink_func)
         if isinstance(sink_func, SinkFunction):
             return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())
-        check_not_a_class("add_sink", "sink_func", sink_func, (Sink, SinkFunction))
+        check_not_a_class("add_sink", "sink_func", sink_func, (Sink, Function))
         if sink_func is None or isinstance(sink_func, Function) or not callable(sink_func):
             raise refuse_argument("add_sink", "sink_func", sink_func, "a SinkFunction or a function of one record")
         return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())

@@ -23,6 +23,7 @@ from penstock.datastream.output_types import (
     ResolvedType,
     TypeHint,
     output_type_of,
+    reduced_type,
     united_type,
 )
 from penstock.datastream.streams.connected_streams import KeyHint
@@ -206,7 +207,8 @@ class KeyedStream(DataStream):
         [('a', 2), ('b', 7), ('a', 6)]
         """
         check_function("reduce", func, ReduceFunction, "a function of two records or a ReduceFunction")
-        resolved = united_type("reduce", self.upstreams)
+        is_ours = isinstance(func, FieldReduceFunction)
+        resolved = (united_type if is_ours else reduced_type)("reduce", self.upstreams)
         return self.program.transform(
             ReduceNode,
             "Reduce",
@@ -217,19 +219,44 @@ class KeyedStream(DataStream):
         )
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
-        """Cuts the records of each key into windows."""
+        """Cuts the records of each key into windows.
+
+        >>> from penstock.datastream.window import TumblingEventTimeWindows
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda e, _: e[1])
+        >>> events = env.from_collection([("a", 1), ("b", 2), ("a", 3), ("a", 12)])
+        >>> keyed = events.assign_timestamps_and_watermarks(strategy).key_by(0)
+        >>> sums = keyed.window(TumblingEventTimeWindows.of("10 ms")).reduce(lambda a, b: (a[0], a[1] + b[1]))
+        >>> sorted(sums.execute_and_collect())
+        [('a', 4), ('a', 12), ('b', 2)]
+        """
         return WindowedStream("window", self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
-        """Windows of `size` records of a key, of which one begins every `slide` records; 0: end to end."""
+        """Windows of `size` records of a key, of which one begins every `slide` records; 0: end to end.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3), ("a", 5)])
+        >>> sums = pairs.key_by(0).count_window(2).reduce(lambda a, b: (a[0], a[1] + b[1]))
+        >>> list(sums.execute_and_collect())
+        [('a', 5)]
+        """
         return WindowedStream("count_window", self, count_windows(size, slide))
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
-        """Cuts the whole stream into windows, whatever the keys."""
+        """Cuts the whole stream into windows, whatever the keys: the same as before `key_by`.
+
+        >>> from penstock.datastream.window import GlobalWindows
+        >>> env.from_collection([("a", 2)]).key_by(0).window_all(GlobalWindows.create())
+        <AllWindowedStream of <DataStream of TupleTypeInfo(String, Long) from 'Collection Source'> in ...>
+        """
         return self._origin.window_all(window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
-        """Windows of so many records of the whole stream, whatever the keys."""
+        """Windows of so many records of the whole stream, whatever the keys.
+
+        >>> pairs = env.from_collection([("a", 2), ("b", 7)]).key_by(0)
+        >>> list(pairs.count_window_all(2).reduce(lambda a, b: ("both", a[1] + b[1])).execute_and_collect())
+        [('both', 9)]
+        """
         return self._origin.count_window_all(size, slide)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:

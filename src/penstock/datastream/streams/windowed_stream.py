@@ -14,6 +14,7 @@ from penstock.datastream.output_types import (
     ResultMethod,
     TypeHint,
     output_type_of,
+    reduced_type,
     type_from_hint,
     united_type,
 )
@@ -62,6 +63,10 @@ class _Windows:
         self._allowed_lateness = 0
         self._late_data_tag: OutputTag | None = None
 
+    def __repr__(self) -> str:
+        stream = self._keyed_stream.origin if self._is_one_subtask else self._keyed_stream
+        return f"<{type(self).__name__} of {stream!r} in {self._assigner!r}>"
+
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
         return self._keyed_stream.get_execution_environment()
@@ -107,16 +112,27 @@ class _Windows:
         window_function: Any = None,
         output_type: TypeHint = None,
     ) -> DataStream:
-        """Combines the records of a window as they come; a window function gets the one value that is left."""
+        """Combines the records of a window as they come; a window function gets the one value that is left.
+
+        A function that adds up fields, or takes the least, greatest, first or last of them, is recognised, and computed
+        for many records at once.
+        """
         check_function("reduce", reduce_function, ReduceFunction, "a function of two records or a ReduceFunction")
         self._check_plain("reduce", reduce_function)
+        is_ours = isinstance(reduce_function, FieldReduceFunction)
+        reduced = (united_type if is_ours else reduced_type)("reduce", self._keyed_stream.upstreams)
         if window_function is not None:
             resolved = self._window_function_type("reduce", window_function, output_type)
         elif output_type is not None:
             resolved = ResolvedType(type_from_hint("reduce", "output_type", output_type), True)
         else:
-            resolved = united_type("reduce", self._keyed_stream.upstreams)
-        return self._windowed(resolved, reduce_function=reduce_function, window_function=window_function)
+            resolved = reduced
+        return self._windowed(
+            resolved,
+            reduce_function=reduce_function,
+            window_function=window_function,
+            element_type=reduced.type_info,
+        )
 
     def aggregate(
         self,
@@ -130,7 +146,8 @@ class _Windows:
 
         Instead of a function, name the aggregates: `aggregate(total=sum_("price"), n=count(), end=window_end())`. The
         results are rows of the key and these fields. Windows of event time are then computed for many records at once,
-        without a call of Python for any, unless they are sessions, or have an evictor, lateness, or a trigger of yours.
+        without a call of Python for any, unless they have an evictor, lateness, a trigger of yours, or a gap that
+        depends on the record. So is an `AggregateFunction` that does nothing but add up integers.
         """
         if aggregates:
             return self._aggregate_by_name(aggregate_function or window_function, aggregates)
@@ -230,14 +247,14 @@ class _Windows:
 
     def _windowed(self, resolved: ResolvedType, **functions: Any) -> DataStream:
         self._check_merging(self._trigger)
+        contents: dict[str, Any] = {"element_type": self.get_input_type(), **functions}
         definition = WindowDefinition(
             assigner=self._assigner,
             trigger=self._trigger,
             evictor=self._evictor,
             allowed_lateness=self._allowed_lateness,
             late_data_tag=self._late_data_tag,
-            element_type=self.get_input_type(),
-            **functions,
+            **contents,
         )
         has_side_outputs = self._late_data_tag is not None or functions.get("window_function") is not None
         stream = self._keyed_stream.program.transform(

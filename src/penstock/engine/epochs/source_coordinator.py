@@ -59,7 +59,8 @@ class SourceCoordinator:
             assert isinstance(node, SourceNode)
             self._nodes[node_id] = node
             if node.uid not in self._ended:
-                context = EnumeratorContext(state.namespace(f"source/{node.uid}"), node.parallelism, bounded)
+                kept = state.namespace(f"source/{node.uid}")
+                context = EnumeratorContext(kept, node.parallelism, bounded, node.name, node.uid, str(node.call_site))
                 self._enumerators[node_id] = node.source.create_enumerator(context)
                 if node.watermark_strategy is not None and not bounded:
                     self._times[node_id] = SourceTimes(node, node.watermark_strategy, state, watermark_interval)

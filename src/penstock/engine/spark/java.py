@@ -17,8 +17,7 @@ _VERSION = re.compile(r'version "(\d+)')
 
 def check_java() -> None:
     """Raises, with the command that installs Java, unless Java 17 or newer is found."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java = java_executable()
     if java is None or not Path(java).exists():
         raise EnvironmentNotReadyError(f"Spark needs Java {_REQUIRED} or newer, and no java was found. {_advice()}")
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
@@ -27,6 +26,12 @@ def check_java() -> None:
         raise EnvironmentNotReadyError(
             f"Spark needs Java {_REQUIRED} or newer; {java} is version {version.group(1)}. {_advice()}"
         )
+
+
+def java_executable() -> str | None:
+    """The java that Spark starts; None where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else shutil.which("java")
 
 
 def _advice() -> str:

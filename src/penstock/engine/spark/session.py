@@ -81,11 +81,10 @@ def _checked(session: object) -> SparkSession:
         )
     if not isinstance(session, SparkSession):
         raise EnvironmentNotReadyError(f"expected a SparkSession, got {type(session).__name__}")
-    wrong = [
-        f"{key} is {session.conf.get(key, 'not set')!r}, needed: {value!r}"
-        for key, value in REQUIRED.items()
-        if (session.conf.get(key, None) or session.sparkContext.getConf().get(key, value)) != value
-    ]
+    # What is set nowhere is as Spark has it, and that is right.
+    context = session.sparkContext.getConf()
+    found = {key: session.conf.get(key, None) or context.get(key, value) for key, value in REQUIRED.items()}
+    wrong = [f"{key} is {found[key]!r}, needed: {value!r}" for key, value in REQUIRED.items() if found[key] != value]
     if wrong:
         raise EnvironmentNotReadyError(
             "the Spark session lacks settings that keep retried stages from mixing two attempts: "

@@ -220,6 +220,9 @@ class ChainInstance:
                 union_lists=union_lists or {},
             )
             self.contexts[node.id] = context
+        names = {node.id: f"'{node.name}' ({node.call_site})" for node in chain.nodes}
+        for link in chain.links:
+            self.contexts[link.target].records_from = names[link.source]
         for node_id, operator in self._operators.items():
             operator.open(self.contexts[node_id])
         for edge in chain.outputs:

@@ -21,6 +21,7 @@ from penstock.common.typeinfo import TypeInformation, Types
 from penstock.expressions.evaluator import ExpressionKey, RecordEvaluationError
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_column, encode_key
+from penstock.state.tuple_keys import encode_tuples, has_tuple_columns
 from penstock.tracing import TracedKey
 
 _SAME_IN_COLUMNS = (
@@ -55,14 +56,19 @@ def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
         if columns is not None:
             return _keys_of_columns(batch, columns, exchange.key_selector.type)
     schema = batch.codec.schema
-    if batch.is_columnar and schema is not None and len(exchange.key_fields) == 1:
-        field = exchange.key_fields[0]
-        if exchange.key_type in _SAME_IN_COLUMNS:
-            return _keys_of_column(batch.columns[field if isinstance(field, int) else schema.names.index(field)])
+    if batch.is_columnar and schema is not None and exchange.key_fields:
+        if len(exchange.key_fields) > 1 and has_tuple_columns(exchange.key_type):
+            return encode_tuples([batch.columns[_place(field, schema)] for field in exchange.key_fields])
+        if len(exchange.key_fields) == 1 and exchange.key_type in _SAME_IN_COLUMNS:
+            return _keys_of_column(batch.columns[_place(exchange.key_fields[0], schema)])
     selected = _selected(batch, exchange)
     if exchange.key_type is not None and not exchange.key_type.is_pickled:
         return _typed_keys(batch, selected, exchange.key_type)
     return _encoded(batch, selected)
+
+
+def _place(field: str | int, schema: pa.Schema) -> int:
+    return field if isinstance(field, int) else schema.names.index(field)
 
 
 def _selected(batch: Batch, exchange: Exchange) -> list[Any]:
@@ -96,6 +102,8 @@ def _computed_keys(batch: Batch, key: ExpressionKey) -> DictionaryKeys:
 def _keys_of_columns(batch: Batch, columns: list[pa.Array], key_type: TypeInformation | None) -> DictionaryKeys:
     if key_type in _SAME_IN_COLUMNS:
         return _keys_of_column(columns[0])
+    if has_tuple_columns(key_type):
+        return encode_tuples(columns)
     return _encoded(batch, codec_for(key_type).to_values(columns))
 
 

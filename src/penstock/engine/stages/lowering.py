@@ -13,7 +13,7 @@ from penstock.expressions.evaluator import Evaluator
 from penstock.expressions.exploding import ExplodingEvaluator
 from penstock.functions.batches import BatchFormat
 from penstock.plan.async_node import AsyncNode
-from penstock.plan.batch_nodes import BatchesNode, KeyedBatchesNode, MapBatchesNode
+from penstock.plan.batch_nodes import BatchesNode, KeyedBatchesNode, KeyedCoBatchesNode, MapBatchesNode
 from penstock.plan.cep_node import CepNode, ChangingPatternsNode
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, LookupJoinNode, TemporalJoinNode
@@ -45,10 +45,12 @@ from penstock.runtime.expression_operator import (
 )
 from penstock.runtime.interval_join import IntervalJoinOperator
 from penstock.runtime.keyed_batches import KeyedBatchOperator
+from penstock.runtime.keyed_co_batches import KeyedCoBatchOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator
 from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.rolling_field import reduce_operator
+from penstock.runtime.rolling_reduction import RollingReductionOperator, can_roll
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.stateless import FilterOperator, FlatMapOperator, MapOperator, ProcessOperator
 from penstock.runtime.temporal_join import TemporalJoinOperator
@@ -128,7 +130,15 @@ def _map_batches(node: MapBatchesNode) -> Operator:
 
 @lowers(KeyedBatchesNode)
 def _keyed_batches(node: KeyedBatchesNode) -> Operator:
-    return KeyedBatchOperator(*_of_batches(node), node.key_type)
+    return KeyedBatchOperator(*_of_batches(node), node.key_type, node.key_places)
+
+
+@lowers(KeyedCoBatchesNode)
+def _keyed_co_batches(node: KeyedCoBatchesNode) -> Operator:
+    assert node.output_type is not None
+    return KeyedCoBatchOperator(
+        node.function, node.batch_format, node.input_types, node.output_type, node.timestamp_column, node.key_type
+    )
 
 
 def _of_batches(
@@ -145,7 +155,10 @@ def _keyed_process(node: KeyedProcessNode) -> Operator:
 
 @lowers(ReduceNode)
 def _reduce(node: ReduceNode) -> Operator:
-    return reduce_operator(node.function, node.output_type, codec_for(node.output_type))
+    codec = codec_for(node.output_type)
+    if node.reduction is not None and can_roll(node.reduction, codec):
+        return RollingReductionOperator(node.function, node.reduction, codec)
+    return reduce_operator(node.function, node.output_type, codec)
 
 
 @lowers(CoProcessNode)
@@ -156,8 +169,10 @@ def _co_process(node: CoProcessNode) -> Operator:
 
 @lowers(BroadcastProcessNode)
 def _broadcast_process(node: BroadcastProcessNode) -> Operator:
-    operator = KeyedBroadcastProcessOperator if node.keyed else BroadcastProcessOperator
-    return operator(node.function, *_codecs(node))
+    operator_class = KeyedBroadcastProcessOperator if node.keyed else BroadcastProcessOperator
+    operator = operator_class(node.function, *_codecs(node))
+    operator.state_names = tuple(descriptor.name for descriptor in node.state_descriptors)
+    return operator
 
 
 @lowers(AsyncNode)

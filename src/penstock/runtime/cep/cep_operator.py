@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from itertools import repeat
 from typing import Any
@@ -17,6 +17,7 @@ from penstock.functions.adapt import close_function, open_function
 from penstock.functions.output_tag import OutputTag
 from penstock.functions.timer_service import TimeDomain
 from penstock.patterns import CepSettings, PatternDefinition, PatternProcessFunction
+from penstock.runtime.cep.beginnings import Prospects
 from penstock.runtime.cep.condition_tests import Masks
 from penstock.runtime.cep.event_buffer import EventBuffer
 from penstock.runtime.cep.fresh_events import DueEvents, FreshEvents
@@ -201,10 +202,11 @@ class CepOperator(KeyedFunctionOperator):
 
     def _results_at_once(self, keys: list[bytes], values: list[Any], masks: list[list[int]]) -> Iterator[Any]:
         now = self._context.processing_time
+        times = [now] * len(keys)
         for place, key in enumerate(keys):
             self._state.current_key = key
             for number, pattern in enumerate(self._patterns):
-                events = WaitingEvents((now,), (masks[number][place],), values, place)
+                events = WaitingEvents(times, masks[number], values, place, place + 1)
                 yield from self._results(pattern, key, events, now, None)
 
     # --- time that passes
@@ -231,56 +233,86 @@ class CepOperator(KeyedFunctionOperator):
 
     def _work_on_due(self, queue: TimerQueue, until: int) -> None:
         """Looks at all keys that have something up to a time: one after the other, by the time of the first of it."""
-        fresh = self._fresh.take_until(until)
         woken: dict[bytes, int] = {}
         for time, key, _ in queue.due(until):
-            woken.setdefault(key, time)
-        if fresh is None:
+            if key not in woken:
+                woken[key] = time
+                self._fresh.wake(key)
+        if not self._fresh.has_until(until):
             self._work_on_keys(woken, until)
             return
-        keys = self._fresh.keys
-        turns = [
-            (min(time, woken.get(keys[code], time)), keys[code], group)
-            for group, (time, code) in enumerate(zip(fresh.times[fresh.starts].tolist(), fresh.codes, strict=True))
+        fresh = self._fresh.take_until(until, *self._taken_from_buffer(woken, until))
+        found = [
+            pattern.prospects(mask, fresh.times, fresh.starts)
+            for pattern, mask in zip(self._patterns, fresh.masks, strict=True)
         ]
-        with_fresh = {key for _, key, _ in turns}
+        keys, codes, times = self._fresh.keys, fresh.codes.tolist(), fresh.times[fresh.starts].tolist()
+        turns: list[tuple[int, bytes, int]] = []
+        for group in np.flatnonzero(self._is_looked_at(fresh, found)).tolist():
+            key, time = keys[codes[group]], times[group]
+            turns.append((min(time, woken.get(key, time)), key, group))
+        with_fresh = {key for _, key, _ in turns} if woken else set[bytes]()
         turns += [(time, key, _NOTHING_FRESH) for key, time in woken.items() if key not in with_fresh]
         turns.sort()
         stamps: list[int | None] = []
-        self._send_all(self._results_of_fresh(fresh, turns, woken, until, stamps), stamps, self._failure)
+        self._send_all(self._results_of_fresh(fresh, found, turns, woken, until, stamps), stamps, self._failure)
         if not self._fresh.is_worth_keeping(len(fresh.times)):
             self._put_by()
+
+    def _taken_from_buffer(self, keys: Iterable[bytes], until: int) -> tuple[Batch | None, list[Masks]]:
+        """The events of some keys up to a time that have waited since an earlier epoch, and their masks."""
+        of_records: list[bytes] = []
+        times: list[int | None] = []
+        values: list[Any] = []
+        for key in keys:
+            for time, records in self._buffer.remove_until(key, until):
+                of_records += [key] * len(records)
+                times += [time] * len(records)
+                values += [record[0] for record in records]
+        if not values:
+            return None, []
+        batch = Batch(self._input_codec, values=values, timestamps=times, keys=of_records)
+        return batch, self._masks(batch)
+
+    def _is_looked_at(self, fresh: DueEvents, found: list[Prospects | None]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Of each key that has events, whether they can change anything."""
+        is_looked_at = ~self._fresh.rests[fresh.codes]
+        for prospects in found:
+            if prospects is None:
+                is_looked_at[:] = True
+                break
+            begin = prospects.begin
+            is_looked_at |= np.searchsorted(begin, fresh.starts) < np.searchsorted(begin, fresh.ends)
+        return is_looked_at
 
     def _results_of_fresh(
         self,
         fresh: DueEvents,
+        found: list[Prospects | None],
         turns: list[tuple[int, bytes, int]],
-        woken: dict[bytes, int],
+        woken: Container[bytes],
         until: int,
         stamps: list[int | None],
     ) -> Iterator[Any]:
         times, masks = fresh.times.tolist(), [mask.tolist() for mask in fresh.masks]
-        begins = [
-            pattern.beginnings(mask, fresh.starts) for pattern, mask in zip(self._patterns, fresh.masks, strict=True)
-        ]
-        starts, ends = fresh.starts.tolist(), fresh.ends.tolist()
+        begin: list[list[int] | None] = []
+        for prospects in found:
+            begin.append(None if prospects is None else prospects.begin.tolist())
+            if prospects is not None:
+                fresh.make_values(np.union1d(prospects.joined, prospects.joined + 1))
+        starts, ends, codes = fresh.starts.tolist(), fresh.ends.tolist(), fresh.codes.tolist()
         for _, key, group in turns:
             self._state.current_key = key
             if group == _NOTHING_FRESH:
                 yield from self._results_of_key(key, until, True, stamps)
                 continue
             start, end = starts[group], ends[group]
-            if key in woken and self._buffer.of(key).times:
-                for place in range(start, end):
-                    record = (fresh[place], self._generation, *(mask[place] for mask in masks))
-                    self._buffer.add(key, times[place], record)
-                yield from self._results_of_key(key, until, True, stamps)
-                continue
             for number, pattern in enumerate(self._patterns):
-                begin = begins[number]
-                if begin is None or begin[group] or not pattern.is_idle(key):
-                    events = WaitingEvents(times[start:end], masks[number][start:end], fresh, start)
-                    yield from self._results(pattern, key, events, until, stamps)
+                events = WaitingEvents(times, masks[number], fresh, start, end, begin[number])
+                yield from self._results(pattern, key, events, until, stamps)
+            self._fresh.rests[codes[group]] = all(pattern.is_idle(key) for pattern in self._patterns)
+            if key in woken:
+                self._wake_for_buffer(key)
 
     def _work_on_keys(self, keys: Iterable[bytes], until: int, *, has_come: bool = True) -> None:
         """Looks at what waits of some keys up to a time; `has_come`: nothing more is to be expected up to it."""
@@ -310,8 +342,11 @@ class CepOperator(KeyedFunctionOperator):
                 masks = [record[number + 2] for record in records]
             else:
                 masks = pattern.masks_of_values(values, self._input_codec)
-            events = WaitingEvents(times, masks, values)
+            events = WaitingEvents(times, masks, values, 0, len(values))
             yield from self._results(pattern, key, events, until if has_come else None, stamps)
+        self._wake_for_buffer(key)
+
+    def _wake_for_buffer(self, key: bytes) -> None:
         if waiting := self._buffer.of(key).times:
             self._wake(waiting[0], key)
 

@@ -48,6 +48,11 @@ class ConditionTests:
         """Whether events need a mask."""
         return bool(self._by_bit)
 
+    @property
+    def bits(self) -> int:
+        """How many bits masks have."""
+        return len(self._by_bit)
+
     def prepared(self, condition: Condition) -> tuple[int, Test | None]:
         """The bit of a condition, or the call that tests it; neither for one that is always true."""
         condition = _simplified(condition)

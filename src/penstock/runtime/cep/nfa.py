@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from typing import Any
 
 from penstock.common.errors import PartialMatchLimitError, PenstockError
@@ -33,6 +34,16 @@ from penstock.runtime.cep.states import Action, State, StateKind
 Found = MatchedEvents
 TimedOut = tuple[Found, int]
 """A partial match, and when its time ran out."""
+
+
+class Fate(IntEnum):
+    """What becomes of the matches that an event begins, when the next event comes."""
+
+    OVER = 0
+    """None is left, and none was complete."""
+    OPEN = 1
+    JOINED = 2
+    """And the next event is part of one, or begins another."""
 
 
 class Way:
@@ -129,6 +140,10 @@ class Nfa:
         self.is_timed = bool(graph.within) or any(state.timeout for state in graph.states)
         self.idle_mask = self._idle_mask(tests)
         """Events with exactly this mask change nothing, whatever there is; None: there are no such events."""
+        self.goes_by_masks = not self.needs_values and observer is None
+        """Whether all that happens follows from the masks and times of events."""
+        self.shortest_limit = self._shortest_limit()
+        """Not before so many ms a partial match that runs out of time is told of, or complete; 0: never."""
 
     def new_matches(self) -> KeyMatches:
         """What a key has before its first event."""
@@ -246,6 +261,22 @@ class Nfa:
                         return way.target
                     waiting.append(way.target)
         return None
+
+    def fate(self, first: int, second: int) -> Fate:
+        """What becomes of the matches that an event with one mask begins, when the next one has the other mask."""
+        matches = self.new_matches()
+        event, next_event = Event(None, 0, first), Event(None, 0, second)
+        try:
+            is_open = bool(self.process(matches, event))
+            if event.number < 0:
+                return Fate.OVER  # it begins nothing
+            is_open |= bool(self.process(matches, next_event)) or bool(matches.completed)
+        except PenstockError:
+            return Fate.OPEN  # the same will happen where the events are looked at
+        begun = [partial for partial in matches.partials if partial.order == event.number]
+        if not is_open and not begun:
+            return Fate.OVER
+        return Fate.OPEN if next_event.number < 0 else Fate.JOINED
 
     # --- time
 
@@ -375,6 +406,12 @@ class Nfa:
             if self._following(matches, partial, event) != [partial]:
                 return None
         return event.mask
+
+    def _shortest_limit(self) -> int:
+        if not self._wants_timed_out and not any(node.is_pending for node in self._nodes.values()):
+            return 0
+        limits = [self.within, *(node.timeout for node in self._nodes.values())]
+        return min((limit for limit in limits if limit), default=0)
 
     def _start_mask(self) -> int | None:
         if self._start.has_proceed or any(way.is_take and not way.bit for way in self._start.ways):

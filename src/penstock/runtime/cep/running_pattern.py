@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.typeinfo import TypeInformation
 from penstock.patterns import PatternDefinition
+from penstock.runtime.cep.beginnings import Beginnings, Numbers, Prospects
 from penstock.runtime.cep.condition_tests import ConditionTests, Masks
 from penstock.runtime.cep.match_store import MatchStore
 from penstock.runtime.cep.matches import NEVER, Event, KeyMatches
@@ -29,18 +31,19 @@ class Outcome(Enum):
 
 Result = tuple[Outcome, Any, int]
 """What came of it, the match or `NearMiss`, and its time."""
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class WaitingEvents(NamedTuple):
-    """Events of a key in the order of time."""
+    """Events of a key in the order of time: those from one place to another in a row of events."""
 
     times: Sequence[int]
     masks: Sequence[int]
     source: Any
     """Gives the event at a place: `source[place]`."""
-    first: int = 0
-    """The place of the first."""
+    first: int
+    end: int
+    begin: Sequence[int] | None = None
+    """The places in the row where a match may begin, in ascending order; None: anywhere."""
 
 
 class RunningPattern:
@@ -69,6 +72,7 @@ class RunningPattern:
             wants_timed_out=wants_timed_out,
             observer=self._observer,
         )
+        self._beginnings = Beginnings(self._nfa, self._tests.bits)
         self.store = MatchStore(context.store, context.uid, state_name, context.max_parallelism, self._nfa)
 
     @property
@@ -91,11 +95,9 @@ class RunningPattern:
         """What its conditions say of some events."""
         return self._tests.masks_of_values(values, codec)
 
-    def beginnings(self, masks: Masks, starts: Numbers) -> list[bool] | None:
-        """Of groups of events, whether a match can begin in each; None: it can in any."""
-        if self._nfa.start_mask is None:
-            return None
-        return (np.bitwise_or.reduceat(masks & self._nfa.start_mask, starts) != 0).tolist()
+    def prospects(self, masks: Masks, times: Numbers, starts: Numbers) -> Prospects | None:
+        """Where matches may begin in events that are sorted by key and time; None: anywhere."""
+        return self._beginnings.find(masks, times, starts)
 
     def is_idle(self, key: bytes) -> bool:
         """Whether a key has no partial match."""
@@ -114,18 +116,26 @@ class RunningPattern:
 
         `current` is told which event is worked on, `wake` when the key has to be looked at again, whatever comes.
         """
-        nfa, store, (times, masks, source, first) = self._nfa, self.store, events
-        matches = store.get(key)
+        nfa, (times, masks, source, place, end, begin) = self._nfa, events
+        matches = self.store.get(key)
         start_mask = nfa.start_mask
         is_empty = matches is None or matches.is_empty
-        for place, (time, mask) in enumerate(zip(times, masks, strict=True), first):
+        following = 0
+        while place < end:
+            if is_empty and begin is not None:
+                following = bisect_left(begin, place, following)
+                if following == len(begin) or begin[following] >= end:
+                    break
+                place = begin[following]
+            time, mask = times[place], masks[place]
+            place += 1
             if is_empty and start_mask is not None and not mask & start_mask:
                 continue
             if matches is None:
                 matches = nfa.new_matches()
             elif time >= matches.deadline:
                 yield from self._pass_time(matches, time)
-            event = Event(None, time, mask, -1, source, place)
+            event = Event(None, time, mask, -1, source, place - 1)
             current(event)
             found = nfa.process(matches, event)
             is_empty = len(matches.partials) == 1 and not matches.completed
@@ -133,20 +143,25 @@ class RunningPattern:
                 yield Outcome.MATCH, match, time
             if self._observer is not None:
                 yield from self._near_misses()
-        if matches is None:
-            return
+        if matches is not None:
+            yield from self._settle(key, matches, until, wake)
+
+    def _settle(
+        self, key: bytes, matches: KeyMatches, until: int | None, wake: Callable[[int, bytes], None]
+    ) -> Iterator[Result]:
+        """The events of a key are taken in: time passes, and what there is is kept."""
         if until is not None and until >= matches.deadline:
             yield from self._pass_time(matches, until)
         if until is not None and matches.timer <= until:
             matches.timer = NEVER
             matches.is_changed = True
-        if nfa.is_timed and matches.deadline < matches.timer and not matches.is_empty:
+        if self._nfa.is_timed and matches.deadline < matches.timer and not matches.is_empty:
             wake(matches.deadline, key)
             matches.timer = matches.deadline
             matches.is_changed = True
         if matches.is_changed:
             matches.is_changed = False
-            store.put(key, matches)
+            self.store.put(key, matches)
 
     def _pass_time(self, matches: KeyMatches, time: int) -> Iterator[Result]:
         found, timed_out = self._nfa.advance_time(matches, time)

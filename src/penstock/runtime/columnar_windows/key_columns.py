@@ -14,12 +14,12 @@ from penstock.windows.declared_aggregation import DeclaredAggregation
 
 
 class KeyColumns:
-    """Decodes every key once; results have none where windows are of a whole stream."""
+    """Decodes every key once; results have none where windows are of a whole stream, or are records."""
 
-    def __init__(self, aggregation: DeclaredAggregation) -> None:
-        names = list(aggregation.key_names)
+    def __init__(self, aggregation: DeclaredAggregation | None) -> None:
+        names = [] if aggregation is None else list(aggregation.key_names)
         self._has_one_field = len(names) == 1
-        self._codec = codec_for(RowTypeInfo(aggregation.key_types, names)) if names else None
+        self._codec = codec_for(RowTypeInfo(aggregation.key_types, names)) if aggregation and names else None
         self._keys: KeyNumbers | None = None
         self._columns: list[GrowingColumn] = []
         """By the numbers of keys."""

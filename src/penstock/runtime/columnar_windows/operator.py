@@ -2,91 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.common.batch import Batch, RecordCodec
-from penstock.common.errors import StateError
-from penstock.common.watermark_generator import MIN_TIMESTAMP
+from penstock.common.batch import Batch
 from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.functions.function import RuntimeContext
-from penstock.runtime.columnar_windows.key_columns import KeyColumns
+from penstock.runtime.columnar_windows.base import ColumnarOperator, Mask
 from penstock.runtime.columnar_windows.key_numbers import Numbers
 from penstock.runtime.columnar_windows.pane_combiner import PartialsCodec
 from penstock.runtime.columnar_windows.panes import Panes
-from penstock.runtime.columnar_windows.partial_aggregates import Columns, PartialAggregates
-from penstock.runtime.failures import user_function_error
-from penstock.runtime.operator import Operator, OperatorContext
+from penstock.runtime.columnar_windows.parts import Columns
+from penstock.runtime.operator import OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
-from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner, require_timestamp
-from penstock.windows.definition import WindowDefinition
+from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.window import TimeWindow
 
 _WORTH_COMBINING = 1 << 18
 """Records that wait to be combined: enough to make the calls of kernels cheap, few enough to fit into caches."""
 _FAR_TIME = 1 << 62
 _MOST_PANES = 1 << 12
+_Records = tuple[Numbers, Numbers, Columns]
+"""The starts of their panes, their keys, themselves."""
 
 
-class ColumnarWindowOperator(Operator):
-    """Adds records to panes and makes windows of panes, for all keys at once.
-
-    What comes out, and when, is what `WindowOperator` would send; results that come out together are in another order.
-    """
-
-    def __init__(
-        self,
-        definition: WindowDefinition,
-        output_codec: RecordCodec,
-        side_output_codecs: Mapping[str, RecordCodec] | None = None,
-    ) -> None:
-        assert definition.aggregation is not None
-        assert isinstance(definition.assigner, AlignedWindowAssigner)
-        self._definition = definition
-        self._aggregation = definition.aggregation
-        self._assigner = definition.assigner
-        self._output_codec = output_codec
-        self._side_output_codecs = side_output_codecs or {}
+class ColumnarWindowOperator(ColumnarOperator):
+    """Adds records to panes and makes windows of panes, for all keys at once."""
 
     def open(self, context: OperatorContext) -> None:
         """Takes note of the context."""
-        self._context = context
-        self._aggregates = PartialAggregates(self._aggregation)
+        super().open(context)
+        assert isinstance(self._definition.assigner, AlignedWindowAssigner)
+        self._assigner = self._definition.assigner
         self._panes = Panes(context, self._aggregates)
         self._is_loaded = False
         self._assigner_context = _AssignerContext(context)
-        self._key_columns = KeyColumns(self._aggregation)
         self._open_windows: dict[int, TimeWindow] = {}
         """Windows that have not fired, by their last millisecond."""
-        self._pending: list[tuple[Numbers, Numbers, Columns]] = []
-        """Records that are not in panes yet: the starts of their panes, their keys, themselves."""
+        self._pending: list[_Records] = []
+        """Records that are not in panes yet."""
         self._pending_records = 0
-        self._dropped = context.metrics.counter(LATE_RECORDS_DROPPED)
-        tag = self._definition.late_data_tag
-        self._late_tag = None if tag is None or tag.tag_id not in self._side_output_codecs else tag.tag_id
 
     def begin_epoch(self) -> None:
         """Reads the panes, where another process has worked on them."""
         if not self._is_loaded:
             self._panes.load()
+            self._go_on_with_records()
             self._open_windows = {}
             for pane in self._panes:
                 self._learn(pane)
+            self._next_in_order = self._panes.last_in_order() + 1
             self._is_loaded = True
+
+    def _go_on_with_records(self) -> None:
+        left = self._record_windows()
+        if left is not None:
+            ids, starts = self._panes.keys.of(left.keys), np.array(left.starts, np.int64)
+            for start in np.unique(starts).tolist():
+                chosen = np.flatnonzero(starts == start)
+                self._panes.add(start, ids[chosen], [column.take(pa.array(chosen)) for column in left.columns])
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Adds records to their panes."""
         if len(batch) == 0:
             return
-        keys = batch.dictionary_keys
-        if keys is None:
-            raise StateError(f"operator '{self._context.name}' is keyed, but records without keys came to it")
-        panes = self._panes_of(batch)
-        columns, codes = batch.columns, keys.codes
+        keys, panes = self._keys_of(batch), self._panes_of(batch)
+        columns, codes, order = batch.columns, keys.codes, self._order_of(batch)
         late = self._late(panes)
         if late is not None:
             self._skip(batch, late)
@@ -94,8 +77,9 @@ class ColumnarWindowOperator(Operator):
             if len(kept) == 0:
                 return
             columns, codes, panes = [each.take(kept) for each in columns], codes[~late], panes[~late]
+            order = None if order is None else order[~late]
         try:
-            made = self._aggregates.of_records(columns, len(panes))
+            made = self._aggregates.of_records(columns, len(panes), order)
         except RecordEvaluationError as failure:
             place = failure.index if late is None else int(np.flatnonzero(~late)[failure.index])
             raise self._failure(failure.cause, batch, place) from failure.cause
@@ -139,7 +123,9 @@ class ColumnarWindowOperator(Operator):
     def end_epoch(self) -> None:
         """Writes panes to the store."""
         self._combine_pending()
-        self._panes.flush()
+        with self._computing():
+            self._panes.flush()
+        self._remove_record_windows()
 
     def drop_caches(self) -> None:
         """Forgets everything that was read from the store."""
@@ -151,14 +137,8 @@ class ColumnarWindowOperator(Operator):
 
     def _panes_of(self, batch: Batch) -> Numbers:
         """Where the pane of each record begins."""
-        column = batch.timestamp_column
-        if column is None or column.null_count:
-            place = 0 if column is None else int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise self._without_timestamp(batch, place)
-        times = column.to_numpy()
+        times = self._times_of(batch)
         least, greatest = int(times.min()), int(times.max())
-        if least <= MIN_TIMESTAMP:
-            raise self._without_timestamp(batch, int(times.argmin()))
         width, offset = self._assigner.bucket_width, self._assigner.bucket_offset(self._assigner_context)
         if least > -_FAR_TIME and greatest < _FAR_TIME:
             return times - (times - offset) % width
@@ -168,14 +148,7 @@ class ColumnarWindowOperator(Operator):
         """Where the pane of each partial aggregate begins."""
         return starts
 
-    def _without_timestamp(self, batch: Batch, place: int) -> Exception:
-        try:
-            require_timestamp(None, self._assigner)
-        except Exception as error:
-            return self._failure(error, batch, place)
-        raise AssertionError
-
-    def _late(self, panes: Numbers) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    def _late(self, panes: Numbers) -> Mask | None:
         """Which records belong to no window that has not fired; None where there is no such record."""
         watermark = self.current_watermark
         starts = _distinct(panes, self._assigner.bucket_width)
@@ -188,23 +161,13 @@ class ColumnarWindowOperator(Operator):
     def _windows_of(self, pane: int) -> list[TimeWindow]:
         return self._assigner.windows_at(pane, self._assigner_context)
 
-    def _skip(self, batch: Batch, late: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-        """Records that no open window takes: late ones go to the side output, or are counted."""
-        stamps = batch.timestamps or []
-        places = [int(place) for place in np.flatnonzero(late) if (stamps[place] or 0) <= self.current_watermark]
-        if self._late_tag is None:
-            self._dropped.inc(len(places))
-        elif places:
-            values = [batch.values[place] for place in places]
-            codec = self._side_output_codecs[self._late_tag]
-            kept = Batch(codec, values=values, timestamps=[stamps[place] for place in places])
-            self._context.output.emit_side(self._late_tag, kept)
-
     def _combine_pending(self) -> None:
         """Makes partial aggregates of records, and adds them to their panes."""
         if not self._pending:
             return
         pending, self._pending, self._pending_records = self._pending, [], 0
+        if self._aggregates.is_folded:
+            pending = [*self._taken_out(pending), *pending]
         panes = np.concatenate([each for each, _, _ in pending])
         ids = np.concatenate([each for _, each, _ in pending])
         columns = [pa.concat_arrays(each) for each in zip(*(columns for _, _, columns in pending), strict=True)]
@@ -217,12 +180,17 @@ class ColumnarWindowOperator(Operator):
             chosen = np.flatnonzero(panes == start)
             self._add(ids[chosen], [column.take(pa.array(chosen)) for column in columns], start, keys)
 
+    def _taken_out(self, pending: list[_Records]) -> Iterator[_Records]:
+        """What is in the panes of some records already: these are added to it one after the other."""
+        for start in np.unique(np.concatenate([panes for panes, _, _ in pending])).tolist():
+            before = self._panes.take(start)
+            if before is not None:
+                yield np.full(len(before[0]), start, np.int64), *before
+
     def _add(self, places: Numbers, columns: Columns, first: int, keys: int) -> None:
         """Adds records, whose places are their pane, counted from the first, times the number of keys, plus the key."""
-        try:
+        with self._computing():
             groups, made = self._aggregates.combined(pa.array(places), columns)
-        except OverflowError as error:
-            raise user_function_error(error, self._context) from error
         panes, ids = groups // keys, groups % keys
         starts = np.unique(panes).tolist()
         for number in starts:
@@ -250,22 +218,15 @@ class ColumnarWindowOperator(Operator):
     def _fire(self, window: TimeWindow) -> None:
         """Sends the results of a window on; panes that no other window needs go."""
         starts = [pane for pane in self._panes if window.start <= pane < window.end]
-        try:
+        with self._computing():
             ids, columns = self._panes.combined(sorted(starts))
-        except OverflowError as error:
-            raise user_function_error(error, self._context) from error
-        keys = self._key_columns.of(self._panes.keys, ids)
-        results = self._aggregates.results(columns, len(ids), window.start, window.end)
-        stamps = pa.array(np.full(len(ids), window.max_timestamp(), np.int64))
-        batch = Batch(self._output_codec, columns=[*keys, *results], timestamps=stamps)
+            keys = self._key_columns.of(self._panes.keys, ids)
+            stamps = pa.array(np.full(len(ids), window.max_timestamp(), np.int64))
+            batch = self._aggregates.batch(self._output_codec, keys, columns, window.start, window.end, stamps)
         for pane in starts:
             if not self._is_open(pane, window.max_timestamp()):
                 self._panes.remove(pane)
         self._context.output.emit(batch)
-
-    def _failure(self, error: Exception, batch: Batch, place: int) -> Exception:
-        key = None if batch.keys is None else batch.keys[place]
-        return user_function_error(error, self._context, key=key, record=batch.values[place])
 
 
 class _AssignerContext(WindowAssigner.WindowAssignerContext):

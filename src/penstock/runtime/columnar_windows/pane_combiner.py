@@ -12,7 +12,8 @@ from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.functions.function import RuntimeContext
 from penstock.runtime.columnar_windows.key_numbers import Numbers
-from penstock.runtime.columnar_windows.partial_aggregates import Columns, PartialAggregates
+from penstock.runtime.columnar_windows.partial_rows import partial_rows
+from penstock.runtime.columnar_windows.parts import Columns, PartialRows
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.definition import WindowDefinition
 
@@ -33,7 +34,7 @@ class Partials(NamedTuple):
 class PartialsCodec:
     """The columns of partial aggregates; nobody sees them as values."""
 
-    def __init__(self, aggregates: PartialAggregates, *, has_records: bool) -> None:
+    def __init__(self, aggregates: PartialRows, *, has_records: bool) -> None:
         number = pa.field("records", pa.int64())
         parts = [pa.field(str(place), part) for place, part in enumerate(aggregates.types[: aggregates.number])]
         self.schema: pa.Schema | None = pa.schema(
@@ -57,9 +58,8 @@ class PaneCombiner:
     """
 
     def __init__(self, definition: WindowDefinition) -> None:
-        assert definition.aggregation is not None
         assert isinstance(definition.assigner, AlignedWindowAssigner)
-        self._aggregates = PartialAggregates(definition.aggregation, counts_records=True)
+        self._aggregates = partial_rows(definition, counts_records=True)
         self._is_event_time = definition.assigner.is_event_time()
         self._width = definition.assigner.bucket_width
         self._offset = definition.assigner.bucket_offset(_NoContext())
@@ -100,8 +100,9 @@ class PaneCombiner:
         places = (panes - first) // self._width * number + keys.codes
         try:
             groups, made = self._aggregates.combined(pa.array(places), parts)
-        except OverflowError:
-            # The sums of single records may still make one that fits, where all of them meet.
+        except (OverflowError, TypeError):
+            # The sums of single records may still make one that fits, where all of them meet; and those that
+            # cannot be combined may be late.
             return None
         starts = pa.array(first + groups // number * self._width)
         return Partials(DictionaryKeys((groups % number).astype(np.int32), keys.distinct), [starts, *made])

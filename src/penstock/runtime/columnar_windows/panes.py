@@ -18,17 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.kernels import pc
-from penstock.common.typeinfo import Types
 from penstock.runtime.columnar_windows.key_numbers import KeyNumbers, Numbers
-from penstock.runtime.columnar_windows.partial_aggregates import Columns, PartialAggregates
+from penstock.runtime.columnar_windows.parts import Columns, PartialRows
 from penstock.runtime.operator import OperatorContext
-from penstock.state.catalogue import StateCatalogue
-from penstock.state.descriptors import ListStateDescriptor
+from penstock.runtime.window_state_form import PANES, describe_columns
 from penstock.state.state_keys import StateKeys
 
 _PLACE = Struct(">HIQI")
 _OFFSET = 1 << 63
-_NAME = "window-panes"
 
 
 @dataclass
@@ -51,6 +48,8 @@ class _Pane:
     """As they are in the store, the oldest first."""
     fresh: list[tuple[Numbers, Columns]] = field(default_factory=list["tuple[Numbers, Columns]"])
     """What this epoch has brought."""
+    next_number: int = 0
+    """The number of the next chunk."""
 
     def parts(self) -> Iterator[tuple[Numbers, Columns]]:
         for chunk in self.chunks:
@@ -61,19 +60,18 @@ class _Pane:
 class Panes:
     """The open panes of one operator subtask, all in memory."""
 
-    def __init__(self, context: OperatorContext, aggregates: PartialAggregates) -> None:
+    def __init__(self, context: OperatorContext, aggregates: PartialRows) -> None:
         self._store = context.store
         self._aggregates = aggregates
         self._max_parallelism = context.max_parallelism
-        self._prefix = StateKeys(context.uid, _NAME, context.max_parallelism)
+        self._prefix = StateKeys(context.uid, PANES, context.max_parallelism)
         names = [str(place) for place in range(len(aggregates.types))]
         self._schema = pa.schema([("key", pa.binary()), *zip(names, aggregates.types, strict=True)])
         self._panes: dict[int, _Pane] = {}
         self._gone: list[tuple[int, _Chunk]] = []
         """Chunks that are to be removed from the store."""
         self.keys = KeyNumbers(context.max_parallelism)
-        self.catalogue = StateCatalogue(context.store, context.uid)
-        self.catalogue.add(ListStateDescriptor(_NAME, Types.PRIMITIVE_ARRAY(Types.BYTE())), "ColumnarWindows")
+        self.catalogue = describe_columns(context, PANES, aggregates)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._panes)
@@ -85,6 +83,16 @@ class Panes:
         """Adds partial aggregates to a pane."""
         self._panes.setdefault(start, _Pane()).fresh.append((ids, columns))
 
+    def take(self, start: int) -> tuple[Numbers, Columns] | None:
+        """Takes everything out of a pane; None where nothing is in it."""
+        pane = self._panes.get(start)
+        parts = [] if pane is None else list(pane.parts())
+        if pane is None or not parts:
+            return None
+        self._gone += [(start, chunk) for chunk in pane.chunks]
+        pane.chunks, pane.fresh = [], []
+        return _joined(parts)
+
     def combined(self, starts: list[int]) -> tuple[Numbers, Columns]:
         """One partial aggregate for every key that some panes have, in the order of keys."""
         parts = [part for start in starts if start in self._panes for part in self._panes[start].parts()]
@@ -93,6 +101,12 @@ class Panes:
             ids, columns = self._aggregates.combined(pa.array(ids), columns)
         order = pc.sort_indices(pa.array(self.keys.keys(ids), pa.binary()))
         return ids[order.to_numpy()], [column.take(order) for column in columns]
+
+    def last_in_order(self) -> int:
+        """The greatest place in the order of records; only where they have one."""
+        places = [place for place, part in enumerate(self._aggregates.parts) if part.is_order]
+        columns = [columns[place] for pane in self._panes.values() for _, columns in pane.parts() for place in places]
+        return max((pc.max(column).as_py() for column in columns), default=0)
 
     def remove(self, start: int) -> None:
         """A pane that no window needs any more."""
@@ -125,7 +139,9 @@ class Panes:
             batches = pa.Table.from_batches([batch for _, batch in parts]).combine_chunks().to_batches()[0]
             ids = self.keys.of(batches.column(0).to_pylist())
             chunk = _Chunk(ids, batches.columns[1:], number, [group for group, _ in parts])
-            self._panes.setdefault(start, _Pane()).chunks.append(chunk)
+            pane = self._panes.setdefault(start, _Pane())
+            pane.chunks.append(chunk)
+            pane.next_number = number + 1
 
     def drop(self) -> None:
         """Forgets everything that is in memory."""
@@ -137,7 +153,7 @@ class Panes:
         """Makes a chunk of what is fresh, and of the chunks before it that are not much larger."""
         parts, pane.fresh = pane.fresh, []
         size = sum(len(ids) for ids, _ in parts)
-        number = pane.chunks[-1].number + 1 if pane.chunks else 0
+        number, pane.next_number = pane.next_number, pane.next_number + 1
         while pane.chunks and len(pane.chunks[-1]) <= 2 * size:
             chunk = pane.chunks.pop()
             self._gone.append((start, chunk))

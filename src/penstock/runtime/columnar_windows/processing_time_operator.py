@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock.common.batch import Batch
+from penstock.runtime.columnar_windows.base import Mask
 from penstock.runtime.columnar_windows.key_numbers import Numbers
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 
@@ -50,7 +49,7 @@ class ProcessingTimeWindowOperator(ColumnarWindowOperator):
         offset = self._assigner.bucket_offset(self._assigner_context)
         return np.full(count, now - (now - offset) % width, np.int64)
 
-    def _late(self, panes: Numbers) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    def _late(self, panes: Numbers) -> Mask | None:
         return None
 
     def _learn(self, pane: int) -> None:

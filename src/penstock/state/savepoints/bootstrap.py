@@ -23,8 +23,9 @@ Columns = str | Sequence[str]
 
 def rows_from(data: Rows) -> list[Mapping[str, Any]]:
     """Rows as dicts of Python values."""
-    if hasattr(data, "toPandas"):
-        data = data.toPandas()
+    if hasattr(data, "toArrow"):
+        # Not by way of pandas, where a column of integers with a null in it is one of floats.
+        data = data.toArrow()
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
         data = pa.Table.from_pandas(data, preserve_index=False)
     if isinstance(data, pa.Table | pa.RecordBatch):

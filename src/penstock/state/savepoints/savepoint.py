@@ -36,6 +36,7 @@ from penstock.state.storage import CheckpointStorage, open_storage
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
 _Tables = Mapping[str, pa.Table]
 """Tables that differ from the files, by the prefix of their entries."""
@@ -132,8 +133,12 @@ class Savepoint:
             frame["value"] = [pickle.loads(value[1:]) if value[:1] == b"\x01" else None for value in frame["value"]]
         return frame
 
+    def read_spark(self, session: SparkSession, uid: str, name: str) -> DataFrame:
+        """The same as a DataFrame of Spark, which reads the files itself: for state of any size."""
+        return session.read.parquet(self.state_path(uid, name))
+
     def state_path(self, uid: str, name: str) -> str:
-        """The directory of a piece of state, for `spark.read.parquet`."""
+        """The directory of a piece of state, as whatever reads Parquet takes it."""
         table = self._find(uid, name)
         if self._storage is None or table.prefix in self._tables or not table.files:
             raise StateError(f"state '{name}' of operator '{uid}' is in no file: write the savepoint first")

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from penstock.common import Row, Types
-from penstock.common.errors import ConfigurationError, SourceError
+from penstock.common.errors import ConfigurationError, JobExecutionException, SourceError
+from penstock.connectors.broken_records import BROKEN_RECORD_TYPE
 from penstock.connectors.jdbc import JdbcConnectionOptions, JdbcSource, JdbcSourceBuilder
 from penstock.connectors.source import Boundedness
+from penstock.functions import OutputTag
 from penstock.testing import local_environment
 
 
@@ -157,3 +159,34 @@ def test_what_cannot_be_read_is_refused(file: File) -> None:
         file.source().set_rising_column("id").set_lag("1 s").build()
     with pytest.raises(ConfigurationError, match="call set_connection_options"):
         JdbcSource.builder().build()
+
+
+@pytest.fixture
+def untidy(file: File) -> JdbcSourceBuilder:
+    """SQLite keeps any value in any column."""
+    file.execute(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, amount INTEGER, day DATE)",
+        "INSERT INTO t VALUES (1, 10, '2024-01-02'), (2, 'ten', '2024-01-02'), (3, 30, 'today'), (4, 40, NULL)",
+    )
+    return file.source()
+
+
+def test_a_row_that_is_not_what_its_columns_say_is_shown(untidy: JdbcSourceBuilder) -> None:
+    with pytest.raises(JobExecutionException) as raised:
+        list(local_environment().from_source(untidy.build()).execute_and_collect())
+    shown = str(raised.value)
+    assert "table t in " in shown
+    assert "id = 2: the record cannot be read" in shown
+    assert 'record: [2, "ten", "2024-01-02"]' in shown
+
+
+def test_such_rows_can_be_skipped_or_go_to_a_side_output(untidy: JdbcSourceBuilder) -> None:
+    rows = local_environment().from_source(untidy.set_on_error("skip").build())
+    assert sorted(row.id for row in rows.execute_and_collect()) == [1, 4]
+    tag = OutputTag("broken", BROKEN_RECORD_TYPE)
+    rows = local_environment().from_source(untidy.set_on_error(tag).build())
+    with rows.get_side_output(tag).execute_and_collect() as records:
+        broken = {record.position.rpartition(", ")[2]: record for record in records}
+    assert sorted(broken) == ["id = 2", "id = 3"]
+    assert broken["id = 3"].value == b'[3, 30, "today"]'
+    assert "Invalid isoformat string: 'today'" in broken["id = 3"].reason

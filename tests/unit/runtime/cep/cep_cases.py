@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from penstock.cep import AfterMatchSkipStrategy, Pattern, WithinType
 from penstock.patterns import MatchedEvents
@@ -36,12 +37,16 @@ def skip_of(text: str) -> AfterMatchSkipStrategy:
             return AfterMatchSkipStrategy.no_skip()
 
 
-def pattern_of(text: str, skip: str = "no") -> Pattern:
+Letters = Callable[[str], Any]
+"""Makes a condition: the event begins with one of these letters."""
+
+
+def pattern_of(text: str, skip: str = "no", of_letters: Letters = letters) -> Pattern:
     """The pattern that tokens stand for: `begin:a where:a followed_by:b ...`."""
-    return _pattern(iter(text.split()), skip_of(skip))
+    return _pattern(iter(text.split()), skip_of(skip), of_letters)
 
 
-def _pattern(tokens: Iterator[str], skip: AfterMatchSkipStrategy) -> Pattern:
+def _pattern(tokens: Iterator[str], skip: AfterMatchSkipStrategy, of_letters: Letters) -> Pattern:
     pattern: Pattern | None = None
     for token in tokens:
         word, *arguments = token.split(":")
@@ -50,24 +55,26 @@ def _pattern(tokens: Iterator[str], skip: AfterMatchSkipStrategy) -> Pattern:
         if word == "begin":
             pattern = Pattern.begin(arguments[0], skip)
         elif word == "begin(":
-            pattern = Pattern.begin(_pattern(tokens, AfterMatchSkipStrategy.no_skip()), skip)
+            pattern = Pattern.begin(_pattern(tokens, AfterMatchSkipStrategy.no_skip(), of_letters), skip)
         else:
             assert pattern is not None
-            pattern = _continued(pattern, word, arguments, tokens, skip)
+            pattern = _continued(pattern, word, arguments, tokens, skip, of_letters)
     assert pattern is not None
     return pattern
 
 
-def _continued(pattern: Pattern, word: str, arguments: list[str], tokens: Iterator[str], skip) -> Pattern:
+def _continued(
+    pattern: Pattern, word: str, arguments: list[str], tokens: Iterator[str], skip, of_letters: Letters
+) -> Pattern:
     match word:
         case "where":
-            return pattern.where(letters(arguments[0]))
+            return pattern.where(of_letters(arguments[0]))
         case "or":
-            return pattern.or_(letters(arguments[0]))
+            return pattern.or_(of_letters(arguments[0]))
         case "above":
             return pattern.where(above(arguments[0]))
         case "until":
-            return pattern.until(letters(arguments[0]))
+            return pattern.until(of_letters(arguments[0]))
         case "range":
             return pattern.times(int(arguments[0]), int(arguments[1]))
         case "times":
@@ -85,7 +92,7 @@ def _continued(pattern: Pattern, word: str, arguments: list[str], tokens: Iterat
         case _ if word in _NO_ARGUMENT:
             return getattr(pattern, word)()
         case _ if word.endswith("("):
-            return getattr(pattern, word[:-1])(_pattern(tokens, skip))
+            return getattr(pattern, word[:-1])(_pattern(tokens, skip, of_letters))
         case _:
             return getattr(pattern, word)(arguments[0])
 

@@ -55,7 +55,9 @@ class ParquetFormat(BulkFormat):
                 metadata = pyarrow.parquet.read_metadata(pa.PythonFile(file, "r"))
         except (OSError, pa.ArrowException):
             return None
-        size = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+        # As they lie in the file: that is what an epoch's share of it is measured by.
+        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+        size = sum(group.column(index).total_compressed_size for group in groups for index in range(group.num_columns))
         return size / metadata.num_rows if metadata.num_rows else None
 
     def for_files(self, paths: Sequence[str]) -> FileFormat:  # noqa: D102

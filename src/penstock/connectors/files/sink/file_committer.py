@@ -12,6 +12,7 @@ from penstock.connectors.files.file_system import directory_of, file_system_of, 
 from penstock.connectors.files.sink.file_assembly import FileAssembly
 from penstock.connectors.files.sink.file_merger import merged_name
 from penstock.connectors.files.sink.settings import HIDDEN, FileSinkSettings
+from penstock.connectors.files.sink.staged_parts import check_staged_parts
 from penstock.connectors.sink import Committer, CommitterContext, EpochEnd, EpochId, Token
 
 
@@ -80,6 +81,8 @@ class FileCommitter(Committer):
         final, staged = self._path(token["final"]), token["parts"][0]
         if len(token["parts"]) > 1:
             staged = merged_name(self._settings, self._context.uid, self._context.job_id, token)
+        else:
+            check_staged_parts(self._file_system, self._directory, token)
         try:
             self._file_system.move(self._path(staged), final)
         except FileNotFoundError:

@@ -14,6 +14,7 @@ from penstock.connectors.files.chunk import decompressed
 from penstock.connectors.files.file_system import file_system_of
 from penstock.connectors.files.sink.hashed_file import CompressedFile
 from penstock.connectors.files.sink.settings import FileSinkSettings
+from penstock.connectors.files.sink.staged_parts import check_staged_parts
 from penstock.connectors.sink import EpochId, PublisherContext, Token, TokenPublisher
 
 
@@ -58,6 +59,7 @@ class FileMerger(TokenPublisher):
         target = f"{directory}/{merged_name(self._settings, self._context.uid, self._context.job_id, token)}"
         if self._file_system.status(target) is not None or self._is_published(token):
             return
+        check_staged_parts(self._file_system, directory, token)
         temporary = f"{directory}/{self._settings.staging(self._context.uid, self._context.job_id)}/merged/"
         temporary += f".tmp-{uuid.uuid4().hex}"
         files: Sequence[Sequence[str]] = token.get("files", [token["parts"]])

@@ -1,0 +1,22 @@
+"""Workers take PySpark from where it is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from penstock.engine.spark.worker_daemon import prefer_installed
+
+
+def test_archives_of_spark_are_left_out_of_the_path() -> None:
+    path = ["", "/opt/spark/python/lib/pyspark.zip", "/opt/spark/python/lib/py4j-0.10.9.9-src.zip", "/x/mine.zip", "/y"]
+    assert prefer_installed(path) == ["", "/x/mine.zip", "/y"]
+
+
+def test_nothing_that_starts_threads_is_imported_before_workers_are_forked() -> None:
+    script = (
+        "import sys, threading, penstock.engine.spark.worker_daemon, pyspark.daemon\n"
+        "assert not {'pyarrow', 'pandas', 'numpy'} & set(sys.modules), 'forked processes inherit their locks'\n"
+        "assert threading.active_count() == 1"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
