@@ -11,9 +11,14 @@ from pyspark.sql import SparkSession
 from penstock.common import Types, fail_points
 from penstock.common.errors import CheckpointError, JobExecutionException
 from penstock.common.fail_points import SimulatedCrash
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.window import CountEvictor, TumblingEventTimeWindows
 from penstock.engine.epochs import spreading
+from penstock.engine.epochs.upgrade import Outcome
+from penstock.runtime.window_state_form import PANES
 from penstock.state import Savepoint, ValueStateDescriptor
 from savepoints.ledger_job import (
+    RECORD,
     RECORDS,
     AtEpoch,
     build,
@@ -219,6 +224,44 @@ def test_another_number_of_key_groups(tmp_path: Path, expected: Counter[str]) ->
     env = environment(tmp_path / "second", **{"execution.savepoint.path": savepoint, "pipeline.max-parallelism": "300"})
     build(env, tmp_path / "out", 3)
     env.execute()
+    assert without_held(published(tmp_path / "out")) == without_held(expected)
+
+
+def test_windows_in_columns_go_on_record_by_record(tmp_path: Path, expected: Counter[str]) -> None:
+    env = environment(tmp_path / "first")
+    build(env, tmp_path / "out", 2)
+    savepoint = stopped_with_savepoint(env)
+    assert any(state.name == PANES for state in Savepoint.load(savepoint).states)
+
+    def second(disabled: str) -> StreamExecutionEnvironment:
+        options = {"execution.savepoint.path": savepoint, "optimizer.disabled-rules": disabled}
+        env = environment(tmp_path / "second", **options)
+        build(env, tmp_path / "out", 3)
+        migrated = [item.state for item in env.check_upgrade(savepoint).of(Outcome.MIGRATED)]
+        assert migrated == ([PANES] if disabled else [])
+        return env
+
+    evicting = environment(tmp_path / "other")
+    records = evicting.from_collection(RECORDS, RECORD).uid("records").key_by(lambda r: r[0], Types.STRING())
+    windows = records.window(TumblingEventTimeWindows.of("7 s")).evictor(CountEvictor.of(2))
+    windows.reduce(lambda a, b: b).uid("windows").print()
+    refused = [item for item in evicting.check_upgrade(savepoint).of(Outcome.REFUSED) if item.state]
+    assert [(item.uid, item.state) for item in refused] == [("windows", PANES)]
+    assert "all their records are needed" in str(refused[0])
+
+    def crash(name: str) -> None:
+        if name == "manifest.before":
+            raise SimulatedCrash(name)
+
+    fail_points.arm(crash)
+    try:
+        with pytest.raises(SimulatedCrash):
+            second("reduce-in-columns").execute()
+    finally:
+        fail_points.arm(None)
+    # The columns are still there.
+    AtEpoch(2).run(second("").execute_async, lambda client: client.cancel())
+    second("reduce-in-columns").execute()
     assert without_held(published(tmp_path / "out")) == without_held(expected)
 
 

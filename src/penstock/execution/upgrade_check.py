@@ -7,6 +7,7 @@ from contextlib import suppress
 import cloudpickle
 
 from penstock.common.configuration import Configuration
+from penstock.common.errors import StateError
 from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.job_snapshot import JobSnapshot
 from penstock.engine.epochs.starting_state import open_snapshot
@@ -16,11 +17,15 @@ from penstock.engine.stages.lowering import operator_for
 from penstock.execution.submit import plan_to_run
 from penstock.plan.nodes import Node
 from penstock.plan.plan import Plan
+from penstock.plan.window_node import WindowNode
+from penstock.runtime.columnar_windows.column_state import rows_of_columns
 from penstock.runtime.metrics import MetricGroup
 from penstock.runtime.operator import OperatorContext
-from penstock.state.catalogue import DeclaredState, StateDescription, listing_declared_states
+from penstock.runtime.window_state_form import PANES, SESSIONS
+from penstock.state.catalogue import DeclaredState, StateDescription, listing_declared_states, prefix_of
 from penstock.state.memory import MemoryStore
 from penstock.state.state_evolution import planned_change
+from penstock.state.state_keys import PREFIX_BYTES
 from penstock.state.storage import CheckpointStorage, open_storage
 from penstock.state.type_evolution import IncompatibleTypeError
 
@@ -61,8 +66,8 @@ def check_upgrade_of(old: str, optimized: Plan, *, allow_non_restored_state: boo
     """The same for a plan as it runs."""
     job = compile_plan(optimized)
     snapshot = open_snapshot(old)
-    for _ in snapshot.entries({each.uid: each.max_parallelism for each in snapshot.header.operators}):
-        pass
+    entries = snapshot.entries({each.uid: each.max_parallelism for each in snapshot.header.operators})
+    filled = {key[:PREFIX_BYTES] for _, (_, key, _) in entries}
     items = upgrade_of_operators(snapshot, job, allow_non_restored_state=allow_non_restored_state)
     fitting = {item.uid for item in items if item.outcome in (Outcome.KEPT, Outcome.NEW)}
     nodes = {node.uid: node for chain in job.chains for node in chain.nodes}
@@ -72,7 +77,10 @@ def check_upgrade_of(old: str, optimized: Plan, *, allow_non_restored_state: boo
     storage = open_storage(old)
     for uid, descriptions in sorted(stored.items()):
         if uid in fitting or (uid in nodes and uid not in {item.uid for item in items}):
-            items += _of_operator(nodes[uid], descriptions, snapshot, job, storage)
+            in_columns = [each for each in descriptions if _leaves_columns(nodes[uid], each, filled)]
+            items += [_of_columns(nodes[uid], each) for each in in_columns]
+            others = [each for each in descriptions if each not in in_columns]
+            items += _of_operator(nodes[uid], others, snapshot, job, storage)
     return UpgradeReport(snapshot.location, items)
 
 
@@ -111,6 +119,22 @@ def _of_state(node: Node, stored: StateDescription, declared: DeclaredState | No
     else:
         type_info = declared.descriptor.type_info
         reason = f"{stored.type} to {'object' if type_info is None else type_info}"
+    return UpgradeItem(node.uid, node.name, Outcome.MIGRATED, reason, stored.name)
+
+
+def _leaves_columns(node: Node, stored: StateDescription, filled: set[bytes]) -> bool:
+    """Whether there are open windows in columns, which the program computes record by record."""
+    is_of_records = isinstance(node, WindowNode) and not node.window.is_columnar
+    return is_of_records and stored.name in (PANES, SESSIONS) and prefix_of(stored.uid, stored.name) in filled
+
+
+def _of_columns(node: Node, stored: StateDescription) -> UpgradeItem:
+    assert isinstance(node, WindowNode)
+    try:
+        rows_of_columns(node.window, stored.name, stored.kind)
+    except StateError as error:
+        return UpgradeItem(node.uid, node.name, Outcome.REFUSED, f"open windows in columns: {error}", stored.name)
+    reason = "open windows in columns go on record by record"
     return UpgradeItem(node.uid, node.name, Outcome.MIGRATED, reason, stored.name)
 
 

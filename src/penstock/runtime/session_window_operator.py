@@ -11,10 +11,10 @@ from struct import Struct
 from typing import Any
 
 from penstock.common.batch import Batch
-from penstock.common.typeinfo import Types
 from penstock.runtime.known_windows import KnownWindow
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE
+from penstock.runtime.session_state_form import MERGING_WINDOWS, SESSIONS_OF_KEYS, SESSIONS_TYPE
 from penstock.runtime.timers import TimerQueue
 from penstock.runtime.window_contents import WindowsOfKeys
 from penstock.runtime.window_operator import Steps, WindowOperator, timestamps_of
@@ -26,10 +26,6 @@ from penstock.windows.window import TimeWindow
 
 _TWO_LONGS = Struct(">qq")
 _START = attrgetter("start")
-
-SESSIONS_OF_KEYS = "window: sessions"
-SESSIONS_TYPE = Types.LIST(Types.TUPLE([Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]))
-"""Start, end and name of each session of a key."""
 
 
 class Session:
@@ -57,6 +53,8 @@ class SessionWindowOperator(WindowOperator):
     A session that begins in an epoch needs neither state nor a timer in the store before the epoch ends; most sessions
     of a job that catches up are over by then.
     """
+
+    _form_of_others = MERGING_WINDOWS
 
     def open(self, context: OperatorContext) -> None:
         """Opens the window function."""
@@ -95,6 +93,12 @@ class SessionWindowOperator(WindowOperator):
         """Forgets the sessions of the current key."""
         super().forget_key()
         self._forget_sessions()
+
+    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes) -> None:
+        session = Session(known.window.start, known.window.end, namespace_suffix(state_window))
+        is_past = self._is_event_time and session.end - 1 <= self.current_watermark
+        self._set_timer(key, session, is_past=is_past)
+        self._open_windows.put(key, [*(self._open_windows.get(key) or ()), (session.start, session.end, session.name)])
 
     def _forget_sessions(self) -> None:
         self._sessions.clear()

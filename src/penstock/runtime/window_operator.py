@@ -9,16 +9,22 @@ from typing import Any
 
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.errors import StateError
-from penstock.common.typeinfo import Types
 from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.functions.function import KeyedStateStore
 from penstock.functions.timer_service import TimeDomain
+from penstock.runtime.columnar_windows.column_state import remove_windows_of_columns, windows_of_columns
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.runtime.known_windows import KnownWindow, KnownWindows
 from penstock.runtime.merging_window_set import MergingWindowSet
 from penstock.runtime.operator import MAX_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE, SendError
 from penstock.runtime.runtime_context import OperatorRuntimeContext
+from penstock.runtime.session_state_form import (
+    MERGING_WINDOWS,
+    MERGING_WINDOWS_TYPE,
+    SESSIONS_OF_KEYS,
+    take_stored_sessions,
+)
 from penstock.runtime.timers import TimerQueue
 from penstock.runtime.window_calls import clear_call, window_call
 from penstock.runtime.window_contents import (
@@ -31,14 +37,12 @@ from penstock.runtime.window_contents import (
 from penstock.runtime.window_contexts import AssignerContext, FunctionContext, TriggerContext
 from penstock.runtime.window_stagger import StaggerState
 from penstock.runtime.window_state import NoWindowState, WindowStateBackend
-from penstock.runtime.window_state_form import refuse_state_of_columns
 from penstock.windows.assigner import MergingWindowAssigner, require_timestamp
 from penstock.windows.definition import WindowDefinition
+from penstock.windows.session import SessionWindows
 from penstock.windows.trigger import TriggerResult
 
 LATE_RECORDS_DROPPED = "num_late_records_dropped"
-_BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
-_STATE_WINDOWS = Types.MAP(_BYTES, _BYTES)
 
 Steps = Iterator[None]
 """Work that pauses whenever there are enough results to be sent on."""
@@ -49,6 +53,9 @@ class WindowOperator(KeyedFunctionOperator):
 
     What it does to a record and a timer, and in which order, is what Flink's operator of that name does.
     """
+
+    _form_of_others = SESSIONS_OF_KEYS
+    """The form in which the operator of another trigger keeps sessions."""
 
     def __init__(
         self,
@@ -62,7 +69,7 @@ class WindowOperator(KeyedFunctionOperator):
     def open(self, context: OperatorContext) -> None:
         """Opens the window function."""
         super().open(context)
-        refuse_state_of_columns(context)
+        self._knows_the_form = False
         definition = self._definition
         # Copied, for it may remember by how much the windows of this subtask are shifted.
         assigner = self._assigner = copy.copy(definition.assigner)
@@ -104,9 +111,17 @@ class WindowOperator(KeyedFunctionOperator):
         )
         self._call = window_call(function, function_context, self._current_key.get)
         self._call_clear = clear_call(function, function_context)
-        self._open_windows = WindowsOfKeys(context, "window: merging-window-set", _STATE_WINDOWS)
+        self._open_windows = WindowsOfKeys(context, MERGING_WINDOWS, MERGING_WINDOWS_TYPE)
 
     # --- the life of an operator
+
+    def begin_epoch(self) -> None:
+        """Goes on with open windows that another program has left in another form."""
+        if not self._knows_the_form:
+            self._go_on_with_columns()
+            if isinstance(self._merging_assigner, SessionWindows):
+                self._go_on_with_sessions()
+            self._knows_the_form = True
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Puts every record into its windows."""
@@ -143,12 +158,47 @@ class WindowOperator(KeyedFunctionOperator):
         """Forgets everything that was read from the store."""
         self.forget_key()
         self._stagger.load()
+        self._knows_the_form = False
 
     def forget_key(self) -> None:
         """Forgets the windows of the current key; by how much windows are shifted is the subtask's."""
         super().drop_caches()
         for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
             state.drop_caches()
+
+    def _go_on_with_columns(self) -> None:
+        context = self._context
+        left = windows_of_columns(context, self._definition, self._assigner_context, self.current_watermark)
+        if left is not None:
+            for key, window, content in left:
+                known = self._windows.of(window)
+                self._contents.put(key + known.suffix, content)
+                self._open_window(key, known, known.namespace)
+            self._flush_windows()
+            remove_windows_of_columns(context)
+
+    def _go_on_with_sessions(self) -> None:
+        """What the trigger has kept for itself is not known to another one."""
+        left = take_stored_sessions(self._context, self._form_of_others)
+        for key, window, state_window in left:
+            self._open_window(key, self._windows.of(window), state_window)
+        if left:
+            self._flush_windows()
+
+    def _flush_windows(self) -> None:
+        # What is in the store is what open windows are looked for in.
+        for state in (self._contents, self._open_windows, self._timers):
+            state.flush()
+
+    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes) -> None:
+        """Opens a window that has contents. A trigger of the program's own hears of it when its end comes."""
+        queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
+        if not self._is_event_time or known.max_timestamp > self.current_watermark:
+            queue.register(known.max_timestamp, key, known.namespace)
+        if known.cleanup_time != MAX_TIMESTAMP:
+            queue.register(known.cleanup_time, key, known.namespace)
+        if self._merging_assigner is not None:
+            self._open_windows.put(key, {**(self._open_windows.get(key) or {}), known.namespace: state_window})
 
     def _work(self, steps: Steps, failure: Callable[[Exception], Exception]) -> None:
         """Takes the steps, and sends on what they bring."""

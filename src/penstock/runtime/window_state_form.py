@@ -1,4 +1,4 @@
-"""What the state of windows was stored as: that of another form is refused, not overlooked."""
+"""What the state of windows was stored as: that of another form is taken over or refused, not overlooked."""
 
 from __future__ import annotations
 
@@ -15,15 +15,25 @@ CONTENTS = "window: contents"
 PANES = "window-panes"
 SESSIONS = "window-sessions"
 """The state of windows that are computed in columns."""
-_KIND = "ColumnarWindows"
+UNKNOWN_COLUMNS = "ColumnarWindows"
+"""What older programs have put down of aggregates by name: not which they are."""
+
+
+def kind_of_columns(rows: PartialRows) -> str:
+    """What is put down of columns."""
+    return f"{UNKNOWN_COLUMNS}({', '.join(f'{part.function} {part.type}' for part in rows.parts)})"
+
+
+def stored_kind(context: OperatorContext, name: str) -> str | None:
+    """What the store says of a piece of state; None where it does not know it."""
+    stored = context.store.get(catalogue_key(context.uid, name))
+    return None if stored is None else description_from(stored).kind
 
 
 def describe_columns(context: OperatorContext, name: str, rows: PartialRows) -> StateCatalogue:
     """Puts down what columns there are; raises `StateError` where the store has others."""
-    kind = f"{_KIND}({', '.join(f'{part.function} {part.type}' for part in rows.parts)})"
-    before = context.store.get(catalogue_key(context.uid, name))
-    stored = kind if before is None else description_from(before).kind
-    if stored not in (kind, _KIND) and has_entries(context, name):
+    kind, stored = kind_of_columns(rows), stored_kind(context, name)
+    if stored not in (None, kind, UNKNOWN_COLUMNS) and has_entries(context, name):
         raise StateError(
             f"operator '{context.name}': its open windows have {stored}, and the program makes {kind} of them; give "
             "the operator another uid, or let the windows end before the program changes"
@@ -31,12 +41,6 @@ def describe_columns(context: OperatorContext, name: str, rows: PartialRows) -> 
     catalogue = StateCatalogue(context.store, context.uid)
     catalogue.add(ListStateDescriptor(name, Types.PRIMITIVE_ARRAY(Types.BYTE())), kind)
     return catalogue
-
-
-def refuse_state_of_columns(context: OperatorContext) -> None:
-    """Refuses the state of windows that were computed in columns."""
-    if has_entries(context, PANES) or has_entries(context, SESSIONS):
-        raise refused(context, "in columns", "record by record")
 
 
 def has_entries(context: OperatorContext, name: str) -> bool:
@@ -47,10 +51,11 @@ def has_entries(context: OperatorContext, name: str) -> bool:
     return next(iter(context.store.scan(prefix, end_of_prefix(prefix))), None) is not None
 
 
-def refused(context: OperatorContext, before: str, now: str) -> StateError:
-    """The error for open windows of another form."""
+def refused(context: OperatorContext, before: str, now: str, reason: str = "") -> StateError:
+    """The error for open windows of another form; `reason` says why they cannot be brought into this one."""
     return StateError(
-        f"operator '{context.name}': its open windows were computed {before}, and the program computes them {now}. "
+        f"operator '{context.name}': its open windows were computed {before}, and the program computes them {now}"
+        f"{reason and ', but ' + reason}. "
         "Keep what decides that (the function, lateness, trigger, evictor, `reduce-in-columns` in "
         "optimizer.disabled-rules), give the operator another uid, or let the windows end before the program changes"
     )

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from penstock.state.key_groups import key_group, key_groups_of_keys
 from penstock.state.store import StateStore
 
-_PREFIX_BYTES = 12
+PREFIX_BYTES = 12
+"""What the keys of all entries of a piece of state begin with has so many bytes."""
 _GROUP_AND_LENGTH = Struct(">HI")
-_HEAD_BYTES = _PREFIX_BYTES + _GROUP_AND_LENGTH.size
+_HEAD_BYTES = PREFIX_BYTES + _GROUP_AND_LENGTH.size
 _END_OF_KEY_GROUPS = 0x8000
 _BROADCAST_GROUP = 0xFFFF
 _OPERATOR_GROUP = 0xFFFD
@@ -59,7 +60,7 @@ class StateKeys:
     def _of_same_length(self, keys: Sequence[bytes], groups: NDArray[np.int64]) -> list[bytes]:
         """Numbers, say: made at once, in one piece of memory."""
         length = len(keys[0])
-        parts = ("prefix", "u1", (_PREFIX_BYTES,)), ("group", ">u2"), ("length", ">u4"), ("key", f"V{length}")
+        parts = ("prefix", "u1", (PREFIX_BYTES,)), ("group", ">u2"), ("length", ">u4"), ("key", f"V{length}")
         layout = np.dtype(list(parts))
         entries = np.empty(len(keys), layout)
         entries["prefix"] = np.frombuffer(self.prefix, np.uint8)
@@ -115,7 +116,7 @@ def end_of_prefix(prefix: bytes) -> bytes:
 
 def key_in(store_key: bytes) -> bytes:
     """The encoded key of an entry of keyed state."""
-    _, length = _GROUP_AND_LENGTH.unpack_from(store_key, _PREFIX_BYTES)
+    _, length = _GROUP_AND_LENGTH.unpack_from(store_key, PREFIX_BYTES)
     return store_key[_HEAD_BYTES : _HEAD_BYTES + length]
 
 

@@ -13,7 +13,7 @@ from penstock.windows.declared_aggregation import DeclaredAggregation
 from penstock.windows.evictors import Evictor
 from penstock.windows.field_reduction import FieldReduction
 from penstock.windows.nesting_triggers import PurgingTrigger
-from penstock.windows.session import EventTimeSessionWindows
+from penstock.windows.session import EventTimeSessionWindows, SessionWindows
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
 from penstock.windows.tumbling import TumblingWindows
@@ -53,6 +53,8 @@ class WindowDefinition:
             and _is_columnar_assigner(self.assigner)
             # A window of several panes would add up their sums.
             and (isinstance(self.assigner, TumblingWindows) or not (self.reduction and self.reduction.is_folded))
+            # Sessions that merge do so in the order of their time, not in that in which their records came.
+            and not (isinstance(self.assigner, SessionWindows) and self.reduction and self.reduction.is_ordered)
             and has_usual_trigger(self)
             and self.evictor is None
             and self.allowed_lateness == 0

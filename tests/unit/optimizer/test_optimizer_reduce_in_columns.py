@@ -179,6 +179,26 @@ def test_sums_of_floats_are_columns_where_that_keeps_the_order_of_arrival(assign
     assert definition_of(lambda s: s.key_by("k").window(assigner).sum("x"), ROW).is_columnar is is_columnar
 
 
+@pytest.mark.parametrize(
+    ("function", "is_columnar"),
+    [
+        (lambda a, b: Row(k=a.k, n=a.n + b.n, x=a.x), False),
+        (lambda a, b: Row(k=a.k, n=b.n, x=a.x), False),
+        (lambda a, b: Row(k=a.k, n=a.n + b.n, x=max(a.x, b.x)), False),
+        (lambda a, b: Row(k=b.k, n=max(a.n, b.n)), True),
+    ],
+    ids=["first", "last", "greatest float", "of any order"],
+)
+def test_sessions_are_columns_where_the_order_in_which_they_merge_makes_no_difference(
+    function: Any, is_columnar: bool
+) -> None:
+    record_type = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()]) if is_columnar else ROW
+    sessions = EventTimeSessionWindows.with_gap(5)
+    assert (
+        definition_of(lambda s: s.key_by("k").window(sessions).reduce(function), record_type).is_columnar is is_columnar
+    )
+
+
 @given(st.lists(st.floats(allow_nan=False) | st.just("epoch") | st.just("watermark"), max_size=60))
 @settings(max_examples=50, deadline=None)
 def test_sums_of_floats_are_those_of_the_order_of_arrival(steps: list[Any]) -> None:
@@ -296,14 +316,11 @@ def test_open_windows_of_records_go_on_in_columns(assigner: Any, make: Any, resu
     assert not [key for key in stored if not key.startswith(b"\x00gate") and key[8:12] != b"\0cat"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "assigner"), [(0, 5, TEN), (5, 0, SlidingEventTimeWindows.of(10, 5))], ids=repr
-)
-def test_open_windows_of_another_form_are_refused(first: int, second: int, assigner: Any) -> None:
-    before = harness(windows_of(assigner, first, lambda windows: windows.sum(1)), PAIR)
-    after = harness(windows_of(assigner, second, lambda windows: windows.sum(1)), PAIR)
+def test_open_windows_that_overlap_do_not_go_on_in_columns() -> None:
+    sliding = SlidingEventTimeWindows.of(10, 5)
+    before, after = (harness(windows_of(sliding, each, lambda windows: windows.sum(1)), PAIR) for each in (5, 0))
     before.process_element(("a", 1), 1)
-    with pytest.raises(StateError, match=f"the program computes them {'record by record' if second else 'in columns'}"):
+    with pytest.raises(StateError, match="the program computes them in columns, but they overlap"):
         restored(after, before)
 
 

@@ -29,7 +29,7 @@ class PartialRecords(PartialRows):
         self._fields = reduction.fields
         self._is_floating = list(map(depends_on_first, reduction.fields, reduction.types))
         names = reduction.names
-        parts = [_part(*each) for each in zip(self._fields, self._types, names, strict=True)]
+        parts = [part_of(*each) for each in zip(self._fields, self._types, names, strict=True)]
         parts += [Part("first", each) for each in compress(self._types, self._is_floating)]
         functions = {part.function for part in parts}
         self._orders = [order for order in (FIRST_ORDER, LAST_ORDER) if order.function in functions]
@@ -67,7 +67,8 @@ class PartialRecords(PartialRows):
         return made
 
 
-def _part(combination: FieldCombination, field_type: pa.DataType, name: str) -> Part:
+def part_of(combination: FieldCombination, field_type: pa.DataType, name: str) -> Part:
+    """The column of a field."""
     strict_name = name if combination in _COMPUTED else ""
     if combination is FieldCombination.SUM:
         return Part("sum", pa.float64() if pa.types.is_floating(field_type) else pa.int64(), strict_name=strict_name)

@@ -16,7 +16,7 @@ from penstock.expressions.aggregates import AggregateKind
 from penstock.functions.timer_service import TimeDomain
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
 from penstock.runtime.operator import OperatorContext
-from penstock.runtime.session_window_operator import SESSIONS_OF_KEYS, SESSIONS_TYPE
+from penstock.runtime.session_state_form import SESSIONS_OF_KEYS, SESSIONS_TYPE
 from penstock.runtime.timers import timer_prefix
 from penstock.runtime.window_state_form import CONTENTS, has_entries, refused
 from penstock.state.catalogue import StateCatalogue, catalogue_key, description_from, prefix_of
@@ -56,8 +56,10 @@ def record_windows(context: OperatorContext, definition: WindowDefinition, rows:
     if not has_entries(context, CONTENTS):
         return None
     stored = description_from(context.store.get(catalogue_key(context.uid, CONTENTS)) or b"")
-    if not _can_go_on(definition) or stored.kind != "ValueState":
-        raise refused(context, "record by record", "in columns")
+    if not _can_go_on(definition):
+        raise refused(context, "record by record", "in columns", "they overlap, and no pane can be made of windows")
+    if stored.kind != "ValueState":
+        raise refused(context, "record by record", "in columns", "they have all their records")
     serializer = serializer_for(_value_type(definition))
     contents = {at: serializer.loads(data) for at, data in _entries(context.store, context.uid, CONTENTS)}
     found = list(_sessions(context) if isinstance(definition.assigner, SessionWindows) else _windows(contents))
