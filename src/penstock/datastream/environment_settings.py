@@ -222,7 +222,9 @@ class EnvironmentSettings:
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """The mode that was asked for.
+        """The mode that was asked for, else exactly once: every epoch is a checkpoint.
+
+        Flink, which makes no checkpoints unless it is asked to, says at least once then.
 
         >>> env.get_checkpointing_mode()
         <CheckpointingMode.EXACTLY_ONCE: 0>
