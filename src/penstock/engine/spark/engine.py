@@ -16,7 +16,7 @@ from penstock.engine.spark.distribution import SPARK_PYTHON, ship_package
 from penstock.engine.spark.executor import SparkStageExecutor
 from penstock.engine.spark.python_files import send_dependencies
 from penstock.engine.spark.revival import REVIVAL, forget, is_alive, settings_of
-from penstock.engine.spark.session import create_session, open_session
+from penstock.engine.spark.session import create_session, open_session, session_of_stages
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.task_host import TaskSetup
 
@@ -80,7 +80,8 @@ class SparkEngine:
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> SparkStageExecutor:
         """An executor for one job."""
         assert self._session is not None, "an engine is prepared before it is used"
-        return SparkStageExecutor(self._session, job, replace(setup, files=self._shipped), self._timeout_seconds())
+        session, setup = session_of_stages(self._session), replace(setup, files=self._shipped)
+        return SparkStageExecutor(session, job, setup, self._timeout_seconds())
 
     def _timeout_seconds(self) -> float | None:
         timeout = options.CHECKPOINT_TIMEOUT

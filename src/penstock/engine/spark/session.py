@@ -30,6 +30,8 @@ _DEFAULTS = {
     "spark.python.udf.pipelined.enabled": "true",  # a thread writes to the worker while another reads from it
     "spark.shuffle.reduceLocality.enabled": "false",
 }
+_OF_STAGES = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""A row between stages is a buffer of many records: compiling Java for it costs more than it saves."""
 _LOG_LEVEL = "spark.log.level"
 _CLUSTER = {"spark.locality.wait": "1s"}
 """So long a task waits for a slot on the machine that has its state."""
@@ -71,6 +73,18 @@ def create_session(app_name: str, master: str | None, settings: Mapping[str, str
         # The JVM of an earlier session has that session's level.
         context.setLogLevel("ERROR")
     return _checked(SparkSession.builder.getOrCreate())
+
+
+def session_of_stages(session: SparkSession) -> SparkSession:
+    """A session for the plans of stages, on the same Spark application: the other one keeps its settings."""
+    own = session.newSession()
+    for key in (*_DEFAULTS, *REQUIRED):
+        value = session.conf.get(key, None) if key.startswith("spark.sql.") else None
+        if value is not None:
+            own.conf.set(key, value)
+    for key, value in _OF_STAGES.items():
+        own.conf.set(key, value)
+    return own
 
 
 def _checked(session: object) -> SparkSession:
