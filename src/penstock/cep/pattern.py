@@ -27,6 +27,7 @@ from penstock.windows.checks import lateness_millis
 
 _CONDITION = "a function of the event, or of the event and a context, a condition object, or an expression"
 _GROUP = "the group of patterns"
+_FORMS = {"text": draw_text, "svg": draw_svg}
 
 
 class Pattern:
@@ -233,16 +234,15 @@ class Pattern:
             raise malformed(str(error)) from None
         return definition
 
-    def explain(self) -> str:
-        """The automaton of the pattern, as text."""
-        return draw_text(self.definition())
-
-    def to_svg(self) -> str:
-        """The automaton of the pattern, as a drawing."""
-        return draw_svg(self.definition())
+    def explain(self, form: str = "text") -> str:
+        """The automaton of the pattern, as text or as a drawing (svg)."""
+        draw = _FORMS.get(form)
+        if draw is None:
+            raise refuse_argument("explain", "form", form, f"one of {', '.join(_FORMS)}")
+        return draw(self.definition())
 
     def _repr_svg_(self) -> str:
-        return self.to_svg()
+        return self.explain("svg")
 
     def __repr__(self) -> str:
         names: list[str] = []

@@ -126,7 +126,7 @@ def test_the_drawing_in_words() -> None:
 
 def test_the_drawing_has_every_state_and_every_way() -> None:
     pattern = Pattern.begin("<a>").where(lambda e: e).one_or_more().next("b").within(5)
-    drawing = ElementTree.fromstring(pattern.to_svg())
+    drawing = ElementTree.fromstring(pattern.explain("svg"))
     texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
     ways = pattern.explain().count("->")
     assert len(list(drawing.iter("{http://www.w3.org/2000/svg}path"))) == ways + 3  # and the heads of three arrows
