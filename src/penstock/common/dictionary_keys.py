@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+Places = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def first_rows(codes: np.ndarray[Any, Any], count: int) -> Places:
+    """Where each of so many codes comes first."""
+    found: Places = np.empty(count, np.int64)
+    # The last that is set stays: the first one, when they are set from the end.
+    found[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return found
+
 
 class DictionaryKeys:
     """Encoded keys of a run of records: each distinct key once, and a code per record."""
@@ -32,6 +42,10 @@ class DictionaryKeys:
     def to_arrow(self) -> pa.Array:
         """The keys as an Arrow dictionary array."""
         return pa.DictionaryArray.from_arrays(pa.array(self.codes), pa.array(self.distinct, pa.binary()))
+
+    def first_rows(self) -> Places:
+        """Where each distinct key comes first."""
+        return first_rows(self.codes, len(self.distinct))
 
     def to_list(self) -> list[bytes]:
         """The key of each record."""

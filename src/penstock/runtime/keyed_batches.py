@@ -24,7 +24,7 @@ from penstock.state.descriptors import ValueStateDescriptor
 from penstock.state.keyed import KeyedStateBackend
 from penstock.state.tuple_keys import has_tuple_columns
 
-MOST_ROWS = 1 << 18
+_MOST_ROWS = 1 << 18
 """Records that wait at most: kernels gain nothing from more, and in batch execution an epoch has no end."""
 
 
@@ -42,7 +42,8 @@ class KeyedBatchOperator(BatchFunctionOperator):
         key_places: Sequence[int] = (),
     ) -> None:
         super().__init__(function, batch_format, input_type, output_type, timestamp_column)
-        self._input_codec = codec_for(input_type)
+        self._sides = [(self._given, codec_for(input_type), self._call)]
+        """What each input's records are handed over as, their codec, and what is called with them."""
         self._key_type = key_type
         self._key_places = key_places
 
@@ -55,8 +56,7 @@ class KeyedBatchOperator(BatchFunctionOperator):
         self._keys = ColumnarKeys(self._key_type, context.subtask, context.parallelism, context.max_parallelism)
         places = self._key_places if has_tuple_columns(self._key_type) else ()
         self._batch_context = _BatchContext(self, self._state, self._keys, places)
-        self._pending: list[Batch] = []
-        self._pending_rows = 0
+        self._forget_pending()
         self._open_function(self._state)
 
     @property
@@ -69,9 +69,9 @@ class KeyedBatchOperator(BatchFunctionOperator):
         if batch.dictionary_keys is None:
             raise StateError(f"operator '{self._context.name}' is keyed, but records without keys came to it")
         if len(batch):
-            self._pending.append(batch)
+            self._pending[input_index].append(batch)
             self._pending_rows += len(batch)
-            if self._pending_rows >= MOST_ROWS:
+            if self._pending_rows >= _MOST_ROWS:
                 self._drain()
 
     def advance_watermark(self, watermark: int) -> int:
@@ -98,7 +98,7 @@ class KeyedBatchOperator(BatchFunctionOperator):
 
     def drop_caches(self) -> None:
         """Forgets records that wait; state is read from the store every time."""
-        self._pending, self._pending_rows = [], 0
+        self._forget_pending()
         self._state.drop_caches()
 
     def _open_function(self, keyed_state: KeyedStateBackend | None) -> None:
@@ -111,15 +111,22 @@ class KeyedBatchOperator(BatchFunctionOperator):
                 raise user_function_error(error, self._context) from error
 
     def _drain(self) -> None:
-        if not self._pending:
-            return
-        pending, self._pending, self._pending_rows = self._pending, [], 0
-        batch, keys = gathered(self._input_codec, pending)
-        self._batch_context.begin(batch, keys)
-        self._run(batch, self._batch_context)
+        pending = self._pending
+        self._forget_pending()
+        for (given, codec, call), batches in zip(self._sides, pending, strict=True):
+            if batches:
+                self._given, self._call = given, call
+                batch, keys = _gathered(codec, batches)
+                self._batch_context.begin(batch, keys)
+                self._run(batch, self._batch_context)
+
+    def _forget_pending(self) -> None:
+        self._pending: list[list[Batch]] = [[] for _ in self._sides]
+        """Records that wait, of each input."""
+        self._pending_rows = 0
 
 
-def gathered(codec: RecordCodec, batches: list[Batch]) -> tuple[Batch, DictionaryKeys]:
+def _gathered(codec: RecordCodec, batches: list[Batch]) -> tuple[Batch, DictionaryKeys]:
     """The records of several batches as one, and their keys."""
     places: dict[bytes, int] = {}
     codes: list[Any] = []
@@ -190,10 +197,7 @@ class _BatchContext(KeyedBatchContext):
 
     def _keys_in_columns(self) -> pa.Array:
         assert self._batch is not None
-        codes = self._encoded.codes
-        first_rows = np.empty(len(self._encoded.distinct), np.int64)
-        first_rows[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-        rows = pa.array(first_rows)
+        rows = pa.array(self._encoded.first_rows())
         parts = [self._batch.columns[place].take(rows) for place in self._key_places]
         return pa.StructArray.from_arrays(parts, names=[f"f{place}" for place in range(len(parts))])
 

@@ -118,10 +118,7 @@ class RollingFieldOperator(KeyedReduceOperator):
             self._add([keys.distinct[number] for number, _ in found], columns, values)
         fresh = [number for number, row in zip(new, stored, strict=True) if row is None]
         if fresh:
-            # The last of those that are set stays: the first occurrence, when they are set from the end.
-            firsts = np.empty(len(keys.distinct), np.int64)
-            firsts[keys.codes[::-1]] = np.arange(len(batch) - 1, -1, -1)
-            taken = pa.array(firsts[fresh])
+            taken = pa.array(keys.first_rows()[fresh])
             columns = [column.take(taken) for column in batch.columns]
             self._add([keys.distinct[number] for number in fresh], columns, [_NOTHING] * len(fresh))
 

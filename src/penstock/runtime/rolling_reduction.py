@@ -171,9 +171,7 @@ class RollingReductionOperator(KeyedReduceOperator):
         fields = stored.flatten()
         if any(fields[field].null_count != stored.null_count for field in self._numbers):
             raise _UnsuitableError
-        firsts = np.empty(len(keys.distinct), np.int64)
-        firsts[keys.codes[::-1]] = np.arange(len(batch) - 1, -1, -1)
-        fresh = pa.array(firsts[new])
+        fresh = pa.array(keys.first_rows()[new])
         for field, values in self._first_values.items():
             begins = batch.columns[field].take(fresh)
             if is_stored.any():

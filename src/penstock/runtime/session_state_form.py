@@ -13,7 +13,7 @@ from penstock.runtime.timers import timer_prefix
 from penstock.runtime.window_state_form import has_entries
 from penstock.state.catalogue import prefix_of
 from penstock.state.namespaced_keys import namespace_in
-from penstock.state.state_keys import end_of_prefix, key_in
+from penstock.state.state_keys import delete_prefix, end_of_prefix, key_in
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.window import TimeWindow
 
@@ -41,16 +41,12 @@ def take_stored_sessions(context: OperatorContext, name: str) -> list[StoredSess
     """Takes all sessions of a form out of the store, with the timers of the operator; their contents stay."""
     if not has_entries(context, name):
         return []
-    prefixes = [prefix_of(context.uid, name), *(timer_prefix(context.uid, domain) for domain in TimeDomain)]
-    found = [session for key, data in _entries(context, prefixes[0]) for session in _sessions(name, key_in(key), data)]
-    for prefix in prefixes:
-        for key, _ in list(_entries(context, prefix)):
-            context.store.delete(key)
+    place = prefix_of(context.uid, name)
+    entries = context.store.scan(place, end_of_prefix(place))
+    found = [session for key, data in entries for session in _sessions(name, key_in(key), data)]
+    for prefix in (place, *(timer_prefix(context.uid, domain) for domain in TimeDomain)):
+        delete_prefix(context.store, prefix)
     return found
-
-
-def _entries(context: OperatorContext, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    return context.store.scan(prefix, end_of_prefix(prefix))
 
 
 def _sessions(name: str, key: bytes, data: bytes) -> Iterator[StoredSession]:

@@ -9,7 +9,7 @@ from penstock.state.handle import ContainerHandle, CurrentKey
 from penstock.state.key_encoding import decode_key, encode_key
 from penstock.state.own_copy import own_copy
 from penstock.state.state import MapState
-from penstock.state.state_keys import StateKeys, end_of_prefix
+from penstock.state.state_keys import StateKeys, delete_prefix, end_of_prefix
 from penstock.state.store import StateStore
 from penstock.state.value_serializers import ValueSerializer
 
@@ -148,8 +148,7 @@ class MapHandle(ContainerHandle[CachedMap], MapState[Any, Any]):
 
     def _save(self, key: bytes, prefix: bytes, cached: CachedMap) -> None:
         if cached.cleared:
-            for store_key, _ in list(self._store.scan(prefix, end_of_prefix(prefix))):
-                self._store.delete(store_key)
+            delete_prefix(self._store, prefix)
             cached.cleared = False
         for identity in cached.dirty:
             value = cached.values.get(identity, _ABSENT)

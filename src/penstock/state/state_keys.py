@@ -114,6 +114,12 @@ def end_of_prefix(prefix: bytes) -> bytes:
     return stripped[:-1] + bytes((stripped[-1] + 1,))
 
 
+def delete_prefix(store: StateStore, prefix: bytes) -> None:
+    """Removes all entries whose keys start with `prefix`."""
+    for key, _ in list(store.scan(prefix, end_of_prefix(prefix))):
+        store.delete(key)
+
+
 def key_in(store_key: bytes) -> bytes:
     """The encoded key of an entry of keyed state."""
     _, length = _GROUP_AND_LENGTH.unpack_from(store_key, PREFIX_BYTES)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.dictionary_keys import DictionaryKeys, Places, first_rows
 from penstock.common.typeinfo import TupleTypeInfo, TypeInformation, Types
 from penstock.state.key_encoding import encode_column
 
-_PARTS = (
+EXACT_IN_COLUMNS = (
     Types.STRING(),
     Types.BOOLEAN(),
     Types.BYTE(),
@@ -28,12 +28,11 @@ _TUPLE = Struct(">BI")
 _TUPLE_TAG, _INTEGER_TAG = 0x0D, 3
 _ENCODED_INTEGER = np.dtype([("tag", "u1"), ("biased", ">u8")])
 _SIGN = np.uint64(1 << 63)
-Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def has_tuple_columns(key_type: TypeInformation | None) -> bool:
     """Whether keys of the type are tuples of values that columns say exactly."""
-    return type(key_type) is TupleTypeInfo and all(part in _PARTS for part in key_type.get_field_types())
+    return type(key_type) is TupleTypeInfo and all(part in EXACT_IN_COLUMNS for part in key_type.get_field_types())
 
 
 def encode_tuples(columns: Sequence[pa.Array]) -> DictionaryKeys:
@@ -44,12 +43,11 @@ def encode_tuples(columns: Sequence[pa.Array]) -> DictionaryKeys:
         pairs = codes.astype(np.int64) * len(part.dictionary) + part.indices.to_numpy()
         numbered = pa.array(pairs).dictionary_encode()
         codes, size = numbered.indices.to_numpy(), len(numbered.dictionary)
-    first_rows: Places = np.empty(size, np.int64)
-    first_rows[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    firsts = first_rows(codes, size)
     if all(pa.types.is_integer(column.type) and not column.null_count for column in columns):
-        distinct = _integer_tuples([column.to_numpy()[first_rows] for column in columns])
+        distinct = _integer_tuples([column.to_numpy()[firsts] for column in columns])
     else:
-        distinct = _joined_tuples(parts, first_rows)
+        distinct = _joined_tuples(parts, firsts)
     return DictionaryKeys(codes.astype(np.int32), distinct)
 
 

@@ -17,8 +17,8 @@ from penstock.tracing.evaluation import Rows
 from penstock.tracing.execution import Captures, Execution
 from penstock.tracing.functions import plain_function
 from penstock.tracing.operations import Operations
-from penstock.tracing.refusal import NotTraceable, Unproven
-from penstock.tracing.terms import Column, Composite, Computed, Constant, Form, Kind, Record, Term
+from penstock.tracing.refusal import NotTraceable, Unproven, refusing
+from penstock.tracing.terms import Column, Composite, Computed, Constant, Form, Kind, Record, Term, argument
 from penstock.tracing.trees import Leaf, Tree
 from penstock.windows.accumulation import Accumulation
 
@@ -45,12 +45,8 @@ class TracedAccumulation(Accumulation):
     @cached_property
     def _sums(self) -> _Sums:
         """Made where it is needed, of the function as it has come there; raises `NotTraceable`."""
-        try:
+        with refusing():
             return _trace(self._function, self._record_type)
-        except NotTraceable:
-            raise
-        except Exception as error:
-            raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}") from error
 
     @property
     def width(self) -> int:
@@ -103,11 +99,7 @@ def _trace(function: AggregateFunction, record_type: TypeInformation) -> _Sums:
     empty, owner = plain_function(function, "create_accumulator")
     width, is_tuple = _zeros(execution.run(empty, owner))
     fields = len(record_type.get_field_names()) if isinstance(record_type, CompositeTypeInfo) else 1
-    record = (
-        Record((), record_type, "value")
-        if isinstance(record_type, CompositeTypeInfo)
-        else Column((0,), record_type, "value")
-    )
+    record = argument(record_type, "value")
     accumulator: Term
     if is_tuple:
         accumulator = Record((fields,), TupleTypeInfo([Types.LONG()] * width), "accumulator")

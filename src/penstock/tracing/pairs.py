@@ -12,8 +12,8 @@ from penstock.tracing.execution import Captures, Execution
 from penstock.tracing.functions import place_of, plain_function
 from penstock.tracing.operations import Operations
 from penstock.tracing.programs import MapProgram
-from penstock.tracing.refusal import NotTraceable
-from penstock.tracing.terms import Column, Record, Term
+from penstock.tracing.refusal import NotTraceable, refusing
+from penstock.tracing.terms import Record, Term, argument
 from penstock.tracing.trees import Tree, leaves
 
 
@@ -53,20 +53,15 @@ def trace_pairs(
     >>> program.columns_of_pairs([pa.array(["x", "y"]), pa.array([2, 3])], [pa.array([10, 20])], 2)[0].to_pylist()
     [20, 60]
     """
-    place = ""
-    try:
+    with refusing() as located:
         if first_type.is_pickled or second_type.is_pickled or output_type.is_pickled:
             raise NotTraceable("the records or the results have no declared type")
         plain, owner = plain_function(function, method)
-        place = place_of(plain)
+        located.place = place_of(plain)
         names = (*plain.__code__.co_varnames[len(owner) :], "first", "second")
         trace = _PairTrace((first_type, second_type), names)
         trace.tree = Execution(trace.operations, trace.captures).run(plain, [*owner, *trace.arguments])
         return PairProgram(trace, output_type)
-    except NotTraceable as refusal:
-        raise refusal if refusal.place else NotTraceable(refusal.reason, place) from None
-    except Exception as error:
-        raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}", place) from error
 
 
 class _PairTrace:
@@ -79,12 +74,7 @@ class _PairTrace:
         self.operations = Operations()
         self.captures = Captures()
         self.types = types
-        self.arguments: list[Term] = [
-            Record((number,), each, names[number])
-            if isinstance(each, CompositeTypeInfo)
-            else Column((number,), each, names[number])
-            for number, each in enumerate(types)
-        ]
+        self.arguments: list[Term] = [argument(each, names[number], number) for number, each in enumerate(types)]
 
     @property
     def places(self) -> tuple[set[int] | None, set[int] | None]:

@@ -16,9 +16,9 @@ from penstock.tracing.execution import Captures, Execution
 from penstock.tracing.forms import type_of_results
 from penstock.tracing.functions import place_of, plain_function, result_of_builtin
 from penstock.tracing.operations import Operations
-from penstock.tracing.refusal import NotTraceable, Unproven
+from penstock.tracing.refusal import NotTraceable, Unproven, refusing
 from penstock.tracing.results import results_of
-from penstock.tracing.terms import Column, Composite, Record, Term
+from penstock.tracing.terms import Column, Composite, Record, Term, argument
 from penstock.tracing.trees import Leaf, Tree, as_condition, checked, leaves
 
 _LONGEST_TEXT = 200
@@ -147,8 +147,7 @@ def trace_timestamps(assigner: Any, input_type: TypeInformation) -> TimestampPro
 
 
 def _traced(function: Any, method: str, input_type: TypeInformation, arguments: int, make: Callable[[_Trace], P]) -> P:
-    place = ""
-    try:
+    with refusing() as located:
         if input_type.is_pickled:
             raise NotTraceable("the records have no declared type")
         if arguments == 1:
@@ -158,15 +157,10 @@ def _traced(function: Any, method: str, input_type: TypeInformation, arguments: 
                 trace.tree = checked([result], Leaf(result))
                 return make(trace)
         plain, owner = plain_function(function, method)
-        place = place_of(plain)
+        located.place = place_of(plain)
         trace = _Trace(input_type, plain.__code__.co_varnames[len(owner) :])
         trace.tree = Execution(trace.operations, trace.captures).run(plain, [*owner, *trace.arguments[:arguments]])
         return make(trace)
-    except NotTraceable as refusal:
-        raise refusal if refusal.place else NotTraceable(refusal.reason, place) from None
-    except Exception as error:
-        # A function that the tracer stumbles over is a function that is not traced.
-        raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}", place) from error
 
 
 class _Trace:
@@ -179,11 +173,7 @@ class _Trace:
         self.captures = Captures()
         first, second = (*names, "record", "timestamp")[:2]
         width = len(input_type.get_field_names()) if isinstance(input_type, CompositeTypeInfo) else 1
-        self._record = (
-            Record((), input_type, first)
-            if isinstance(input_type, CompositeTypeInfo)
-            else Column((0,), input_type, first)
-        )
+        self._record = argument(input_type, first)
         self.arguments: list[Term] = [self._record, Column((width,), Types.LONG(), second)]
 
     @property

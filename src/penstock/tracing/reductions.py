@@ -5,15 +5,15 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo, TypeInformation
+from penstock.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
 from penstock.expressions.type_rules import is_integer, is_text
 from penstock.tracing import calls
 from penstock.tracing.execution import Captures, Execution
 from penstock.tracing.functions import place_of, plain_function
 from penstock.tracing.operations import Operations
-from penstock.tracing.refusal import NotTraceable
+from penstock.tracing.refusal import NotTraceable, refusing
 from penstock.tracing.results import has_form
-from penstock.tracing.terms import Column, Composite, Record, Term
+from penstock.tracing.terms import Column, Composite, Record, Term, argument
 from penstock.tracing.trees import Leaf
 from penstock.windows.field_reduction import FieldCombination, FieldReduction
 
@@ -25,29 +25,18 @@ def trace_reduction(function: Any, record_type: TypeInformation) -> FieldReducti
     >>> str(trace_reduction(lambda a, b: (a[0], a[1] + b[1]), Types.TUPLE([Types.STRING(), Types.LONG()])))
     'f0=first, f1=sum'
     """
-    place = ""
-    try:
+    with refusing() as located:
         if record_type.is_pickled:
             raise NotTraceable("the records have no declared type")
         plain, owner = plain_function(function, "reduce")
-        place = place_of(plain)
+        located.place = place_of(plain)
         operations = Operations()
         names = (*plain.__code__.co_varnames[len(owner) :], "a", "b")
-        first, second = (_record(number, record_type, names[number]) for number in range(2))
+        first, second = (argument(record_type, names[number], number) for number in range(2))
         tree = Execution(operations, Captures()).run(plain, [*owner, first, second])
         if not isinstance(tree, Leaf):
             raise NotTraceable(f"`{tree.text}` is not made field by field")
         return FieldReduction(record_type, _combinations(operations, tree.term, first, second))
-    except NotTraceable as refusal:
-        raise refusal if refusal.place else NotTraceable(refusal.reason, place) from None
-    except Exception as error:
-        raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}", place) from error
-
-
-def _record(number: int, record_type: TypeInformation, name: str) -> Record | Column:
-    if isinstance(record_type, CompositeTypeInfo):
-        return Record((number,), record_type, name)
-    return Column((number,), record_type, name)
 
 
 def _combinations(

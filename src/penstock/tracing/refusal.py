@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 
 class NotTraceable(Exception):
     """The function cannot be computed over columns: why, and at which line of the user's."""
@@ -10,6 +14,25 @@ class NotTraceable(Exception):
         super().__init__(f"{reason} at {place}" if place else reason)
         self.reason = reason
         self.place = place
+
+
+@dataclass
+class Located:
+    """Where the function is written that is being traced, once that is known."""
+
+    place: str = ""
+
+
+@contextmanager
+def refusing() -> Generator[Located]:
+    """Every failure is a `NotTraceable` with a place: what the tracer stumbles over is not traced."""
+    located = Located()
+    try:
+        yield located
+    except NotTraceable as refusal:
+        raise refusal if refusal.place else NotTraceable(refusal.reason, located.place) from None
+    except Exception as error:
+        raise NotTraceable(f"the tracer failed: {type(error).__name__}: {error}", located.place) from error
 
 
 class Unproven(Exception):

@@ -152,6 +152,13 @@ class Record(Term):
     kind: Kind = Kind.OTHER
 
 
+def argument(type_info: TypeInformation, text: str, column: int | None = None) -> Record | Column:
+    """What a function is called with: a value that lies in one column, else a record whose fields are the columns."""
+    if isinstance(type_info, CompositeTypeInfo):
+        return Record(() if column is None else (column,), type_info, text)
+    return Column((column or 0,), type_info, text)
+
+
 class Form(Enum):
     """What a function makes of several values."""
 

@@ -31,7 +31,8 @@ def archive_path() -> Path:
     """Where the archive of this Java and this Spark is, or would be."""
     java = Path(java_executable() or "java").resolve()
     jars = sorted((spark_home() / "jars").glob("*.jar"))
-    files = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in (java, *jars) if file.exists()]
+    states = [(file, file.stat()) for file in (java, *jars) if file.exists()]
+    files = [(str(file), state.st_size, state.st_mtime_ns) for file, state in states]
     return cache_directory() / "jvm" / f"{blake2b(repr(files).encode(), digest_size=12).hexdigest()}.jsa"
 
 

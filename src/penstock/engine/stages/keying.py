@@ -21,19 +21,10 @@ from penstock.common.typeinfo import TypeInformation, Types
 from penstock.expressions.evaluator import ExpressionKey, RecordEvaluationError
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_column, encode_key
-from penstock.state.tuple_keys import encode_tuples, has_tuple_columns
+from penstock.state.tuple_keys import EXACT_IN_COLUMNS, encode_tuples, has_tuple_columns
 from penstock.tracing import TracedKey
 
-_SAME_IN_COLUMNS = (
-    Types.STRING(),
-    Types.BOOLEAN(),
-    Types.BYTE(),
-    Types.SHORT(),
-    Types.INT(),
-    Types.LONG(),
-    Types.DOUBLE(),
-    Types.SQL_DATE(),
-)
+_SAME_IN_COLUMNS = (*EXACT_IN_COLUMNS, Types.DOUBLE())
 """Types whose Arrow values are the Python values; others (big numbers are texts, instants structs) are not."""
 
 _MEMOIZED = frozenset({str, int, bytes, bool})

@@ -11,7 +11,6 @@ import numpy as np
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import StateError
-from penstock.common.kernels import pc
 from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.runtime.columnar_windows.key_columns import KeyColumns
@@ -55,8 +54,6 @@ class ColumnarOperator(Operator):
         declare_record_windows(context, self._definition)
         self._removes_record_windows = False
         """Whether the store has windows that were computed record by record, which are here in columns."""
-        self._next_in_order = 0
-        """The place of the next record in the order of arrival."""
         self._key_columns = KeyColumns(self._definition.aggregation)
         self._dropped = context.metrics.counter(LATE_RECORDS_DROPPED)
         tag = self._definition.late_data_tag
@@ -96,19 +93,6 @@ class ColumnarOperator(Operator):
         except Exception as error:
             return self._failure(error, batch, place)
         raise AssertionError
-
-    def _order_of(self, batch: Batch) -> Numbers | None:
-        """Which records come before which: as they arrive; in batch execution by their times, as if sorted."""
-        if not self._aggregates.is_ordered:
-            return None
-        if not self._context.batch:
-            first = self._next_in_order
-            self._next_in_order += len(batch)
-            return np.arange(first, self._next_in_order)
-        stamps = batch.timestamp_column
-        if stamps is None:
-            return np.full(len(batch), MIN_TIMESTAMP)
-        return pc.fill_null(stamps, MIN_TIMESTAMP).to_numpy()
 
     def _skip(self, batch: Batch, late: Mask) -> None:
         """Records that no open window takes: late ones go to the side output, or are counted."""

@@ -31,7 +31,7 @@ from penstock.runtime.window_state_form import (
     stored_kind,
 )
 from penstock.state.catalogue import prefix_of
-from penstock.state.state_keys import end_of_prefix
+from penstock.state.state_keys import delete_prefix
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.accumulation import Accumulation
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
@@ -95,9 +95,7 @@ def windows_of_columns(
 def remove_windows_of_columns(context: OperatorContext) -> None:
     """Removes them from the store."""
     for name in (PANES, SESSIONS):
-        prefix = prefix_of(context.uid, name)
-        for key, _ in list(context.store.scan(prefix, end_of_prefix(prefix))):
-            context.store.delete(key)
+        delete_prefix(context.store, prefix_of(context.uid, name))
 
 
 # --- what columns there are

@@ -128,11 +128,6 @@ class OpenSessions:
         )
         return over.at(order.to_numpy())
 
-    def last_in_order(self) -> int:
-        """The greatest place in the order of records; only where they have one."""
-        places = [place for place, part in enumerate(self._rows.parts) if part.is_order]
-        return max((pc.max(self.all.columns[place]).as_py() or 0 for place in places), default=0)
-
     # --- the store
 
     def flush(self) -> None:

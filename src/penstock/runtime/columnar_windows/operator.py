@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.batch import Batch
+from penstock.common.kernels import pc
+from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.functions.function import RuntimeContext
 from penstock.runtime.columnar_windows.base import ColumnarOperator, Mask
@@ -39,6 +41,8 @@ class ColumnarWindowOperator(ColumnarOperator):
         self._panes = Panes(context, self._aggregates)
         self._is_loaded = False
         self._assigner_context = _AssignerContext(context)
+        self._next_in_order = 0
+        """The place of the next record in the order of arrival."""
         self._open_windows: dict[int, TimeWindow] = {}
         """Windows that have not fired, by their last millisecond."""
         self._pending: list[_Records] = []
@@ -143,6 +147,19 @@ class ColumnarWindowOperator(ColumnarOperator):
         if least > -_FAR_TIME and greatest < _FAR_TIME:
             return times - (times - offset) % width
         return np.array([time - (time - offset) % width for time in times.tolist()], np.int64)
+
+    def _order_of(self, batch: Batch) -> Numbers | None:
+        """Which records come before which: as they arrive; in batch execution by their times, as if sorted."""
+        if not self._aggregates.is_ordered:
+            return None
+        if not self._context.batch:
+            first = self._next_in_order
+            self._next_in_order += len(batch)
+            return np.arange(first, self._next_in_order)
+        stamps = batch.timestamp_column
+        if stamps is None:
+            return np.full(len(batch), MIN_TIMESTAMP)
+        return pc.fill_null(stamps, MIN_TIMESTAMP).to_numpy()
 
     def _panes_of_partials(self, starts: Numbers) -> Numbers:
         """Where the pane of each partial aggregate begins."""

@@ -22,7 +22,7 @@ from penstock.runtime.window_state_form import CONTENTS, has_entries, refused
 from penstock.state.catalogue import StateCatalogue, catalogue_key, description_from, prefix_of
 from penstock.state.descriptors import StateDescriptor
 from penstock.state.namespaced_keys import namespace_in, without_namespace
-from penstock.state.state_keys import end_of_prefix, key_in
+from penstock.state.state_keys import delete_prefix, end_of_prefix, key_in
 from penstock.state.store import StateStore
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.declared_aggregation import DeclaredAggregation
@@ -79,8 +79,7 @@ def remove_record_windows(context: OperatorContext) -> None:
     prefixes = [prefix_of(context.uid, name) for name in (CONTENTS, SESSIONS_OF_KEYS)]
     prefixes += [timer_prefix(context.uid, domain) for domain in TimeDomain]
     for prefix in prefixes:
-        for key, _ in list(context.store.scan(prefix, end_of_prefix(prefix))):
-            context.store.delete(key)
+        delete_prefix(context.store, prefix)
 
 
 def _can_go_on(definition: WindowDefinition) -> bool:

@@ -40,14 +40,13 @@ class ColumnarSessionOperator(ColumnarOperator):
             if left is not None:
                 starts, ends = np.array(left.starts, np.int64), np.array(left.ends, np.int64)
                 self._sessions.add(Sessions(self._sessions.keys.of(left.keys), starts, ends, left.columns))
-            self._next_in_order = self._sessions.last_in_order() + 1
             self._is_loaded = True
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Takes records."""
         if len(batch) == 0:
             return
-        keys, times, order = self._keys_of(batch), self._times_of(batch), self._order_of(batch)
+        keys, times = self._keys_of(batch), self._times_of(batch)
         ids = self._sessions.keys.of(keys.distinct)[keys.codes]
         ends = np.minimum(times, MAX_TIMESTAMP - self._gap) + self._gap
         columns, late = batch.columns, self._late(ids, times, ends)
@@ -62,9 +61,8 @@ class ColumnarSessionOperator(ColumnarOperator):
                 times[kept],
                 ends[kept],
             )
-            order = None if order is None else order[kept]
         try:
-            made = self._aggregates.of_records(columns, len(ids), order)
+            made = self._aggregates.of_records(columns, len(ids))
         except RecordEvaluationError as failure:
             place = failure.index if late is None else int(np.flatnonzero(~late)[failure.index])
             raise self._failure(failure.cause, batch, place) from failure.cause
