@@ -4,8 +4,12 @@
 
 PENSTOCK_CACHE ?= $(CURDIR)/.cache
 export PENSTOCK_CACHE
+# Where this is set, every process compiles every module anew: a program starts two seconds later.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+TEST_WORKERS ?= 2
+BY_FILE = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?=
 NEXMARK_ARGS ?=
 SOAK_ARGS ?=
@@ -24,12 +28,11 @@ setup-services: setup ## download the servers that the tests start
 demo: setup ## a live stateful job on Spark, for a minute
 	@$(BIN)/python examples/payments_demo.py
 
-test: setup setup-services ## all tests; those that kill processes run last
-	$(PYTEST) -n 2 --dist loadfile -m "not faults" --durations=25
-	$(PYTEST) -n 2 --dist loadfile -m faults --durations=10
+test: setup setup-services ## all tests, the longest files first; tools/record_test_seconds.py renews their order
+	$(PYTEST) $(BY_FILE) --durations=25 --junitxml=$(PENSTOCK_CACHE)/tests.xml
 
 test-fast: setup ## the tests that need neither a JVM nor a server
-	$(PYTEST) -n 2 --dist loadfile -m "not spark and not kafka and not postgres and not faults"
+	$(PYTEST) $(BY_FILE) -m "not spark and not kafka and not postgres and not faults"
 
 lint: setup ## style, types, layers, file sizes
 	$(BIN)/ruff check .

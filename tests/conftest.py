@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import multiprocessing.util
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,6 +23,22 @@ settings.load_profile("penstock")
 
 # A job that fails in a test is to fail at once; tests of restarts set a strategy.
 os.environ.setdefault("PENSTOCK_RESTART_STRATEGY", "none")
+
+# The JVMs of tests live for seconds: compiling their code a second and better time costs more than it saves.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+# Tests kill processes, never the machine: what they write need not get to a disk.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What programs put into temporary folders goes with those of the tests."""
+    if tmp_path_factory.getbasetemp().is_relative_to(MEMORY):
+        multiprocessing.util.get_temp_dir()  # outside: it is removed when this process ends, which is later
+        tempfile.tempdir = os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("temporary"))
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +55,19 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
         yield server
 
 
+SECONDS = json.loads(Path(__file__).with_name("seconds.json").read_text(encoding="utf-8"))
+"""How long the longer test files took when `tools/record_test_seconds.py` was run."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need a server."""
+    """Marks the tests that need a server, and puts all in order.
+
+    Files that kill processes come first, then all others on Spark: its workers end when they have had nothing to do
+    for a minute, and cost seconds to make again. Among these, and among the rest, the longest comes first: in the end
+    no worker of pytest-xdist has a long one left.
+    """
+    faults, spark = ({item.path for item in items if item.get_closest_marker(name)} for name in ("faults", "spark"))
+    items.sort(key=lambda item: (item.path not in faults, item.path not in spark, -SECONDS.get(item.path.stem, 0)))
     for item in items:
         for fixture, marker in (("kafka_broker", "kafka"), ("postgres", "postgres")):
             if fixture in getattr(item, "fixturenames", ()):

@@ -4,6 +4,9 @@ set -euo pipefail
 # shellcheck source=tools/platform.sh
 source "$(dirname "$0")/platform.sh"
 
+download() { PENSTOCK_CACHE="$CACHE" "$ROOT/.venv/bin/penstock" dev download >&2; }
+
 need_java
-need_maven
-PENSTOCK_CACHE="$CACHE" "$ROOT/.venv/bin/penstock" dev download >&2 || die "The servers could not be downloaded (see above)."
+# Maven is needed only for what is not there yet.
+have mvn || { download 2>/dev/null && exit 0; } || need_maven
+download || die "The servers could not be downloaded (see above)."

@@ -46,10 +46,10 @@ java_command() {
     fi
 }
 
-# The feature number (17, 21, ...) of the Java at hand; nothing where there is none.
+# The feature number (8, 17, 21, ...) of the Java at hand; nothing where there is none.
 java_version() {
     # Without a Java, and with the one of macOS that only says where to get it, the command fails.
-    { "$(java_command)" -version 2>&1 || true; } | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1
+    { "$(java_command)" -version 2>&1 || true; } | sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1
 }
 
 java_is_good() {
@@ -83,11 +83,12 @@ need_maven() {
 
 python_hint() { install_hint "python3.11 python3.11-venv" python3.11 python3 python@3.12; }
 
-# Sets UV to a uv that runs: the user's own, or one in the cache of this checkout.
+# Sets UV to a uv that runs and is new enough: the user's own, or one in the cache of this checkout.
 need_uv() {
-    local home="$CACHE/uv" python
+    local home="$CACHE/uv" python options
     for UV in uv "$home/bin/uv"; do
-        "$UV" --version >/dev/null 2>&1 && return
+        options=$("$UV" venv --help 2>/dev/null) || continue
+        [[ $options == *--clear* ]] && return # from 0.8 on
     done
     UV="$home/bin/uv"
     for python in python3 python3.13 python3.12 python3.11 python; do
@@ -97,7 +98,8 @@ need_uv() {
         die "uv could not be installed into $home (see above)." \
             "Check the network, or install uv yourself, and run the command again."
     done
-    die "Python 3.11 or newer is needed, and no Python was found.  Install it:  $(python_hint)"
+    die "Python 3.11 or newer is needed, and no Python that could fetch it (3.9 or newer) was found." \
+        "Install it:  $(python_hint)"
 }
 
 make_tool_venv() {

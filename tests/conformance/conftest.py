@@ -10,9 +10,9 @@ import pytest
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 
-# Spark's workers import what the scenarios define: `tests.conformance.test_...`.
-_ROOT = str(Path(__file__).parents[2])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
+# Spark's workers import what the scenarios define (`tests.conformance.test_...`), and what those import.
+_PLACES = [str(folder) for folder in Path(__file__).parents[1:3]]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*_PLACES, os.environ.get("PYTHONPATH"))))
 
 ENGINES = ("local", "spark")
 MODES = ("STREAMING", "BATCH")

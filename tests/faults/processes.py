@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
+from services.python_process import run_python
 
 SCRIPT = Path(__file__).with_name("rolling_job.py")
 TIMEOUT_SECONDS = 240
@@ -20,7 +21,10 @@ def run_job(
     directory: Path, *, options: Mapping[str, str], fail_points: str = "", noise: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Runs the job until it ends or dies; `fail_points` says where it dies."""
-    process = start_process(directory, options=options, fail_points=fail_points, noise=noise)
+    if options.get("execution.engine") == "local":
+        arguments = _arguments(directory, options, noise)
+        return run_python(*arguments, more_environment={ENVIRONMENT_VARIABLE: fail_points}, timeout=TIMEOUT_SECONDS)
+    process = _start_with_jvm(directory, options=options, fail_points=fail_points, noise=noise)
     try:
         output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
     finally:
@@ -28,17 +32,18 @@ def run_job(
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def start_process(
-    directory: Path, *, options: Mapping[str, str], fail_points: str = "", noise: bool = False
+def _arguments(directory: Path, options: Mapping[str, str], noise: bool) -> list[str]:
+    settings = [word for key, value in options.items() for word in ("--option", f"{key}={value}")]
+    return [str(SCRIPT), str(directory), *(["--noise"] if noise else []), *settings]
+
+
+def _start_with_jvm(
+    directory: Path, *, options: Mapping[str, str], fail_points: str, noise: bool
 ) -> subprocess.Popen[str]:
     """Starts the job in a process group of its own, so that its JVM and workers can be ended with it."""
-    command = [sys.executable, str(SCRIPT), str(directory), *(["--noise"] if noise else [])]
-    for key, value in options.items():
-        command += ["--option", f"{key}={value}"]
-    environment = {**os.environ, ENVIRONMENT_VARIABLE: fail_points}
     return subprocess.Popen(
-        command,
-        env=environment,
+        [sys.executable, *_arguments(directory, options, noise)],
+        env={**os.environ, ENVIRONMENT_VARIABLE: fail_points},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
