@@ -105,6 +105,17 @@ def broadcast_rules() -> Plan:
     return program.builder.build("broadcast rules")
 
 
+def every_exchange() -> Plan:
+    """One stream by every kind of exchange, forward aside with as many subtasks as there are."""
+    program = _Program()
+    words = program.add(source(1, parallelism=2))
+    exchanges = {kind: Exchange(kind) for kind in ExchangeKind} | {ExchangeKind.HASH: HASH, ExchangeKind.CUSTOM: CUSTOM}
+    for line, (kind, exchange) in enumerate(exchanges.items(), start=2):
+        parallelism = 2 if kind is ExchangeKind.FORWARD else 4
+        program.add(sink(line, kind.value, parallelism=parallelism), words, exchange=exchange)
+    return program.builder.build("every way")
+
+
 def two_sinks() -> Plan:
     """One read feeds two sinks, and a map that nobody reads is pruned."""
     program = _Program()
@@ -201,6 +212,7 @@ PROGRAMS: dict[str, Callable[[], Plan]] = RULE_PROGRAMS | {
         side_outputs,
         union,
         broadcast_rules,
+        every_exchange,
         two_sinks,
         disabled_chaining,
         batch,

@@ -15,7 +15,7 @@ from penstock.connectors.source import (
     SplitReader,
 )
 from penstock.datastream import DataStream, StreamExecutionEnvironment
-from penstock.datastream.window import SlidingEventTimeWindows
+from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.expressions import col, count, lit, max_, window_end
 from penstock.plan.plan import Plan
 
@@ -106,8 +106,45 @@ def folded_constants() -> Plan:
     )
 
 
+def traced_functions() -> Plan:
+    """Lambdas are expressions where that is proven; the source and the exchange hear of what the first one asks for."""
+    return _program(
+        lambda bids: (
+            bids.filter(lambda bid: bid.channel == "Apple" and bid.price > 100)
+            .map(lambda bid: (bid.auction, bid.price * 908 // 1000), output_type=Types.TUPLE([Types.LONG()] * 2))
+            .rebalance()
+            .filter(lambda pair: pair[0] == 1007)
+            .map(lambda pair: [*pair], output_type=Types.LIST(Types.LONG()))
+        ),
+        "traced functions",
+    )
+
+
+def recognised_functions() -> Plan:
+    """A reduce of windows is computed in columns, and before the exchange: a hot key is reduced where it is read."""
+    stamps = WatermarkStrategy.for_bounded_out_of_orderness("4 s").with_timestamp_assigner(lambda bid, before: bid.at)
+    return _program(
+        lambda bids: (
+            bids.assign_timestamps_and_watermarks(stamps)
+            .map(lambda bid: (bid.auction, bid.price, 1), output_type=Types.TUPLE([Types.LONG()] * 3))
+            .key_by(lambda bid: bid[0])
+            .window(TumblingEventTimeWindows.of("10 s"))
+            .reduce(lambda one, other: (one[0], max(one[1], other[1]), one[2] + other[2]))
+        ),
+        "recognised functions",
+    )
+
+
 BID_FIELDS = BID.get_field_names()
 RULE_PROGRAMS: dict[str, Callable[[], Plan]] = {
     program.__name__: program
-    for program in (pruned_columns, pushed_filter, filtered_exchange, aggregated_before, folded_constants)
+    for program in (
+        pruned_columns,
+        pushed_filter,
+        filtered_exchange,
+        aggregated_before,
+        folded_constants,
+        traced_functions,
+        recognised_functions,
+    )
 }

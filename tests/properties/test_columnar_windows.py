@@ -38,7 +38,11 @@ assigners = st.sampled_from(
     ]
 )
 # Eighths are added without rounding, whatever the order.
-numbers = st.one_of(st.none(), st.integers(-800, 800).map(lambda n: n / 8), st.just(float("nan")))
+numbers = st.one_of(
+    st.none(),
+    st.integers(-800, 800).map(lambda n: n / 8),
+    st.sampled_from([0.0, -0.0, float("nan"), float("inf"), float("-inf")]),
+)
 records = st.tuples(
     st.sampled_from("abc"),
     st.one_of(st.none(), st.integers(-(2**40), 2**40), st.just(2**53 + 1)),
@@ -91,6 +95,7 @@ def results_of(build: Any, given_steps: list[Any]) -> list[Any]:
 
 @settings(max_examples=120, deadline=None)
 @given(assigners, steps)
+@example(EventTimeSessionWindows.with_gap("5 ms"), [("a", 1, -0.0, "", 3), 20])
 @example(TumblingEventTimeWindows.of("10 ms"), [("a", 1, -0.0, None, 3), "restore", 5, ("a", 1, 1.0, "x", 3), 20])
 def test_the_same_as_record_by_record(assigner: WindowAssigner[Any, Any], given_steps: list[Any]) -> None:
     in_columns = results_of(by_name(assigner), given_steps)

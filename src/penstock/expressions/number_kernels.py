@@ -35,6 +35,8 @@ def python_where(wrong: pa.Array, result: pa.Array, compute: Callable[..., Any],
 
 def as_double(value: Value) -> Value:
     """Numbers as doubles; integers are rounded as Python rounds them."""
+    if isinstance(value, pa.Scalar) and value.is_valid:
+        return pa.scalar(float(value.as_py()), pa.float64())
     return pc.cast(value, pa.float64(), safe=False)
 
 
@@ -53,15 +55,27 @@ def floor_divide_integers(left: Value, right: Value) -> pa.Array:
     """`//`, rounded down."""
     quotient = pc.divide_checked(left, right)
     remainder = pc.subtract(left, pc.multiply(quotient, right))
+    if _is_positive(right):
+        below = pc.less(remainder, 0)
+        return pc.subtract(quotient, pc.cast(below, pa.int64())) if pc.any(below).as_py() else quotient
     return pc.subtract(quotient, pc.cast(_has_other_sign(remainder, right), pa.int64()))
 
 
 def modulo_integers(left: Value, right: Value) -> pa.Array:
     """`%`, with the sign of the divisor."""
+    if _is_positive(right):
+        remainder = pc.subtract(left, pc.multiply(pc.divide(left, right), right))
+        below = pc.less(remainder, 0)
+        return pc.if_else(below, pc.add(remainder, right), remainder) if pc.any(below).as_py() else remainder
     # The quotient of the least integer and -1 does not fit, though their modulo does: it is that of 1.
     divisor = pc.if_else(pc.equal(right, -1), pa.scalar(1, pa.int64()), right)
     remainder = pc.subtract(left, pc.multiply(pc.divide_checked(left, divisor), divisor))
     return pc.if_else(_has_other_sign(remainder, divisor), pc.add(remainder, divisor), remainder)
+
+
+def _is_positive(value: Value) -> bool:
+    """Whether it is one number, greater than zero: then only values below zero are rounded the other way."""
+    return isinstance(value, pa.Scalar) and value.is_valid and value.as_py() > 0
 
 
 def _has_other_sign(remainder: Value, divisor: Value) -> Value:

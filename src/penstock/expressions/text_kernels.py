@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,10 @@ from penstock.common.kernels import pc
 from penstock.expressions.bound import Value
 from penstock.expressions.number_kernels import python_where
 
-WHITESPACE = "".join(character for character in map(chr, range(sys.maxunicode + 1)) if character.isspace())
+WHITESPACE = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 """What `str.strip()` removes: a little more than Arrow's own idea of whitespace."""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from penstock.optimizer.total_expressions import is_total
+from penstock.optimizer.certain_conditions import certain_condition
 from penstock.plan.expression_node import ExpressionNode
-from penstock.plan.nodes import Edge, RecordFunctionKind
+from penstock.plan.nodes import Edge, Node
 from penstock.plan.plan import Plan
+from penstock.plan.traced_node import TracedNode
 
 
 class FilterBeforeExchanges:
@@ -33,8 +34,16 @@ class FilterBeforeExchanges:
 
 def _filtered(plan: Plan, edge: Edge) -> Edge:
     node = plan.node(edge.target)
-    if edge.condition is not None or plan.is_chained(edge) or not isinstance(node, ExpressionNode):
+    if edge.condition is not None or plan.is_chained(edge) or not _has_columns(plan, edge, node):
         return edge
-    if node.function_kind is not RecordFunctionKind.FILTER or not is_total(node.expression):
-        return edge
-    return dataclasses.replace(edge, condition=node.expression)
+    condition = certain_condition(node)
+    return edge if condition is None else dataclasses.replace(edge, condition=condition)
+
+
+def _has_columns(plan: Plan, edge: Edge, node: Node) -> bool:
+    """Whether what is sent is declared to be what the filter reads."""
+    if not isinstance(node, ExpressionNode | TracedNode):
+        return False
+    sender = plan.node(edge.source)
+    sent = sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
+    return sent is not None and not sent.is_pickled and sent.exact_key() == node.input_type.exact_key()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from penstock.optimizer.total_expressions import is_total
 from penstock.plan.nodes import Edge, ExchangeKind
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
 from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition
+from penstock.windows.field_reduction import FieldReduction
 
 
 class PreAggregate:
@@ -17,8 +17,8 @@ class PreAggregate:
 
     They do so where there are many records for a key and a pane, which they see when they have them; a key with most of
     the records is then no more work for its subtask than any other. Records that come too late are found where they
-    arrive, so it needs windows whose late records nobody reads; and aggregates that cannot fail, for a record
-    that is late fails nothing.
+    arrive, so it needs windows whose late records nobody reads. Where a record fails, all of its batch are sent as they
+    are: it may be late, and then it fails nothing.
     """
 
     name = "pre-aggregate"
@@ -47,24 +47,25 @@ def _can_be_combined(plan: Plan, edge: Edge) -> bool:
         and not edge.is_combined
         and edge.exchange.kind is ExchangeKind.HASH
         and not node.side_outputs
-        and can_be_combined(node.window)
+        and can_be_combined(node.window, batch=plan.batch)
     )
 
 
-def can_be_combined(window: WindowDefinition) -> bool:
+def can_be_combined(window: WindowDefinition, *, batch: bool) -> bool:
     """Whether senders can do a part of the work of these windows."""
     return (
         window.is_columnar
         and isinstance(window.assigner, AlignedWindowAssigner)
         and type(window.assigner).__module__.startswith("penstock.windows.")
-        and _cannot_fail(window)
+        # Of records between windows those are late whose own time has passed: a pane does not know how many.
+        and window.assigner.covers_all_time
+        and (window.reduction is None or _is_associative(window.reduction, batch=batch))
     )
 
 
-def _cannot_fail(window: WindowDefinition) -> bool:
-    if window.reduction is not None:
-        return not (window.reduction.is_ordered or window.reduction.is_folded)
-    if window.accumulation is not None:
-        return False
-    assert window.aggregation is not None
-    return all(each.expression is None or is_total(each.expression) for each in window.aggregation.aggregates.values())
+def _is_associative(reduction: FieldReduction, *, batch: bool) -> bool:
+    """Whether parts of the records can be reduced on their own: sums of floating-point numbers are not.
+
+    A stream's records are in the order of arrival, which senders keep; those of a batch in that of their times.
+    """
+    return not reduction.is_folded and not (batch and reduction.is_ordered)

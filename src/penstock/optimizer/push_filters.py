@@ -12,6 +12,7 @@ from penstock.expressions.conditional import Junction
 from penstock.expressions.construction import Alias, MakeRow, MakeTuple
 from penstock.expressions.references import FieldReference, Literal, RecordReference
 from penstock.expressions.type_rules import is_integer, is_text
+from penstock.optimizer.certain_conditions import certain_condition
 from penstock.optimizer.total_expressions import is_total
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import FORWARD, Chaining, Edge, Node, RecordFunctionKind, SourceNode
@@ -132,10 +133,8 @@ def _conditions_on(plan: Plan, node: SourceNode) -> list[FieldCondition]:
     edges = [edge for edge in plan.outputs(node.id) if edge.side_output is None]
     if len(edges) != 1 or not isinstance(node.output_type, CompositeTypeInfo):
         return []
-    reader = plan.node(edges[0].target)
-    if not isinstance(reader, ExpressionNode) or reader.function_kind is not RecordFunctionKind.FILTER:
-        return []
-    return _conjuncts(reader.expression, node.output_type) if is_total(reader.expression) else []
+    condition = certain_condition(plan.node(edges[0].target))
+    return [] if condition is None else _conjuncts(condition, node.output_type)
 
 
 def _conjuncts(condition: Expression, record_type: CompositeTypeInfo) -> list[FieldCondition]:

@@ -12,6 +12,7 @@ from penstock.plan.nodes import Exchange, ExchangeKind, Node
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
 from penstock.tracing import NotTraceable, TracedAccumulation, TracedKey, trace_reduction
+from penstock.windows.definition import WindowDefinition
 from penstock.windows.field_reduction import FieldCombination, FieldReduction
 
 _COMBINATIONS = {
@@ -33,7 +34,7 @@ class ReduceInColumns:
     name = "reduce in columns"
 
     def apply(self, plan: Plan) -> Plan:  # noqa: D102
-        changed = {node.id: made for node in plan.nodes if (made := _in_columns(plan, node)) is not None}
+        changed = {node.id: made for node in plan.nodes if (made := _looked_at(plan, node)) is not None}
         if not changed:
             return plan
         return dataclasses.replace(
@@ -44,67 +45,81 @@ class ReduceInColumns:
                 *(
                     f"{self.name}: [{node.id}] '{node.name}', {node.window.reduction or node.window.accumulation}"
                     for node in changed.values()
+                    if not node.not_in_columns
                 ),
             ),
         )
 
 
-def _in_columns(plan: Plan, node: Node) -> WindowNode | None:
-    if not isinstance(node, WindowNode) or node.window.window_function is not None:
+def _looked_at(plan: Plan, node: Node) -> WindowNode | None:
+    """The node in columns, or with the reason why not; None where there is nothing to find."""
+    if not isinstance(node, WindowNode) or node.window.aggregation is not None:
         return None
+    window = node.window
+    if window.reduction or window.accumulation or (window.reduce_function, window.aggregate_function) == (None, None):
+        return None
+    try:
+        made = _in_columns(plan, node)
+    except NotTraceable as refusal:
+        reason = refusal.told(f"{node.call_site.file}:{node.call_site.line}")
+        return None if reason == node.not_in_columns else dataclasses.replace(node, not_in_columns=reason)
+    description = str(made) if node.description == str(window) else node.description
+    return dataclasses.replace(node, window=made, description=description, not_in_columns="")
+
+
+def _in_columns(plan: Plan, node: WindowNode) -> WindowDefinition:
     window, record_type = node.window, node.window.element_type
-    if record_type is None or record_type.is_pickled or window.reduction or window.accumulation:
-        return None
+    if window.window_function is not None:
+        raise NotTraceable("a window function is called with the results")
+    if record_type is None or record_type.is_pickled:
+        raise NotTraceable("the records have no declared type")
     if isinstance(window.aggregate_function, AggregateFunction):
         made = dataclasses.replace(window, accumulation=_accumulation_of(window.aggregate_function, record_type))
     elif node.output_type is None or node.output_type.exact_key() != record_type.exact_key():
-        return None
+        raise NotTraceable("the results have another type than the records")
     else:
         made = dataclasses.replace(window, reduction=_reduction_by_key(plan, node, record_type))
-    if not made.is_columnar:
-        return None
-    description = str(made) if node.description == str(window) else node.description
-    return dataclasses.replace(node, window=made, description=description)
+    if made.why_not_columnar is not None:
+        raise NotTraceable(made.why_not_columnar)
+    return made
 
 
-def _accumulation_of(function: AggregateFunction, record_type: TypeInformation) -> TracedAccumulation | None:
+def _accumulation_of(function: AggregateFunction, record_type: TypeInformation) -> TracedAccumulation:
     made = TracedAccumulation(function, record_type)
-    try:
-        return made if made.width else None
-    except NotTraceable:
-        return None
+    if not made.width:
+        raise NotTraceable("the accumulator is empty")
+    return made
 
 
-def _reduction_by_key(plan: Plan, node: WindowNode, record_type: TypeInformation) -> FieldReduction | None:
+def _reduction_by_key(plan: Plan, node: WindowNode, record_type: TypeInformation) -> FieldReduction:
     reduction = _reduction_of(node.window.reduce_function, record_type)
-    if reduction is None:
-        return None
+    if plan.batch and reduction.is_folded:
+        # For the order of time the records would have to be sorted.
+        raise NotTraceable("a batch adds floating-point numbers in the order of time")
     exchanges = [edge.exchange for edge in plan.inputs(node.id)]
     keys = set.intersection(*(_key_places(exchange, reduction) for exchange in exchanges))
     fields = [FieldCombination.SAME if place in keys else each for place, each in enumerate(reduction.fields)]
-    # In a batch the order is that of time, for which the records would have to be sorted.
-    return None if plan.batch and reduction.is_folded else dataclasses.replace(reduction, fields=tuple(fields))
+    return dataclasses.replace(reduction, fields=tuple(fields))
 
 
-def _reduction_of(function: object, record_type: TypeInformation) -> FieldReduction | None:
-    if function is None:
-        return None
+def _reduction_of(function: object, record_type: TypeInformation) -> FieldReduction:
     if isinstance(function, FieldReduceFunction):
         return _of_field(function, record_type)
-    try:
-        return trace_reduction(function, record_type)
-    except NotTraceable:
-        return None
+    return trace_reduction(function, record_type)
 
 
-def _of_field(function: FieldReduceFunction, record_type: TypeInformation) -> FieldReduction | None:
+def _of_field(function: FieldReduceFunction, record_type: TypeInformation) -> FieldReduction:
     combination = _COMBINATIONS.get(function.aggregation)
+    if combination is None:
+        raise NotTraceable(f"{function.aggregation.value} keeps whole records")
     if isinstance(record_type, CompositeTypeInfo):
         types, place = list(record_type.get_field_types()), function.place_in(record_type)
     else:
         types, place = [record_type], 0
-    if combination is None or place is None or not _can_be_columns(combination, types[place]):
-        return None
+    if place is None:
+        raise NotTraceable("the records have no such field")
+    if not _can_be_columns(combination, types[place]):
+        raise NotTraceable(f"{function.aggregation.value} of {types[place]} is not computed in columns")
     fields = [FieldCombination.FIRST] * len(types)
     fields[place] = combination
     return FieldReduction(record_type, tuple(fields))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import PurePath
 
 from penstock.common.timestamp_assigner import FunctionTimestampAssigner
 from penstock.common.typeinfo import TypeInformation
@@ -32,9 +31,11 @@ from penstock.tracing import (
     trace_reduction,
 )
 
+_UNDECLARED = "the records have no declared type"
+
 
 class TraceFunctions:
-    """Traces the functions of maps, filters, keys and timestamps; maps and filters that are not traced say why."""
+    """Traces the functions of maps, filters, keys, timestamps and keyed reductions; what is not traced says why."""
 
     name = "trace functions"
 
@@ -50,8 +51,7 @@ class TraceFunctions:
 
 def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
     if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
-        strategy = _with_traced_timestamps(node.watermark_strategy, node.output_type)
-        return node if strategy is None else dataclasses.replace(node, watermark_strategy=strategy)
+        return _with_traced_timestamps(node, node.watermark_strategy)
     if isinstance(node, ReduceNode):
         return _with_traced_reduction(node)
     if type(node) is not StatelessNode:
@@ -64,12 +64,14 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
 
 
 def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
-    if _is_ours(node.function) or node.output_type is None:
+    if _is_ours(node.function):
         return node
+    if node.output_type is None:
+        return dataclasses.replace(node, not_traced=_UNDECLARED)
     try:
         return dataclasses.replace(node, reduction=trace_reduction(node.function, node.output_type))
-    except NotTraceable:
-        return node
+    except NotTraceable as refusal:
+        return dataclasses.replace(node, not_traced=refusal.told())
 
 
 def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> Node:
@@ -98,9 +100,7 @@ def _over_columns(plan: Plan, node: StatelessNode, function: ColumnarFunction, b
 
 
 def _refused(node: StatelessNode, refusal: NotTraceable) -> StatelessNode:
-    place = refusal.place or f"{node.call_site.file}:{node.call_site.line}"
-    file, _, line = place.rpartition(":")
-    return dataclasses.replace(node, not_traced=f"{refusal.reason} at {PurePath(file).name}:{line}")
+    return dataclasses.replace(node, not_traced=refusal.told(f"{node.call_site.file}:{node.call_site.line}"))
 
 
 def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformation:
@@ -117,7 +117,7 @@ def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformat
         else:
             sent = sender.output_type
         if sent is None or sent.is_pickled:
-            raise NotTraceable("the records have no declared type")
+            raise NotTraceable(_UNDECLARED)
         types.append(sent)
     if any(each.exact_key() != types[0].exact_key() for each in types[1:]):
         raise NotTraceable("the records have several types")
@@ -139,23 +139,25 @@ def _with_traced_key(edge: Edge, sender: Node) -> Edge:
     if selector is None or exchange.kind is not ExchangeKind.HASH or exchange.key_fields or _is_ours(selector):
         return edge
     if record_type is None or record_type.is_pickled:
-        return edge
+        return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, not_traced=_UNDECLARED))
     traced = TracedKey(selector, record_type, exchange.key_type)
-    if traced.program is None:
-        return edge
+    if traced.refusal is not None:
+        return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, not_traced=traced.refusal.told()))
     return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, key_selector=traced))
 
 
 def _with_traced_timestamps(
-    strategy: WatermarkStrategy, record_type: TypeInformation | None
-) -> WatermarkStrategy | None:
-    assigner = strategy.timestamp_assigner
-    if record_type is None or record_type.is_pickled:
-        return None
+    node: SourceNode | TimestampsAndWatermarksNode, strategy: WatermarkStrategy
+) -> SourceNode | TimestampsAndWatermarksNode:
+    assigner, record_type = strategy.timestamp_assigner, node.output_type
     if _is_ours(assigner) and not isinstance(assigner, FunctionTimestampAssigner):
-        return None
+        return node
+    if record_type is None or record_type.is_pickled:
+        return dataclasses.replace(node, timestamps_not_traced=_UNDECLARED)
     traced = TracedTimestampAssigner(assigner, record_type)
-    return None if traced.program is None else dataclasses.replace(strategy, timestamp_assigner=traced)
+    if traced.refusal is not None:
+        return dataclasses.replace(node, timestamps_not_traced=traced.refusal.told())
+    return dataclasses.replace(node, watermark_strategy=dataclasses.replace(strategy, timestamp_assigner=traced))
 
 
 def _is_ours(function: object) -> bool:

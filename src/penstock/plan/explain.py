@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.naming import exchange_label, shown_uid
 from penstock.plan.nodes import (
@@ -13,12 +12,14 @@ from penstock.plan.nodes import (
     Edge,
     KeyedProcessNode,
     Node,
+    ReduceNode,
     SinkNode,
     SourceNode,
     StatelessNode,
     TimestampsAndWatermarksNode,
 )
 from penstock.plan.traced_node import TracedNode
+from penstock.plan.window_node import WindowNode
 from penstock.tracing import TracedTimestampAssigner
 
 if TYPE_CHECKING:
@@ -79,12 +80,12 @@ def _node_line(node: Node) -> str:
         facts.append(f"{node.source.describe()}, {node.source.boundedness.value}{reads}")
     if isinstance(node, SourceNode | TimestampsAndWatermarksNode) and node.watermark_strategy is not None:
         facts.append(node.watermark_strategy.describe())
-        facts += _traced_timestamps(node.watermark_strategy)
+        facts += _traced_timestamps(node)
     if isinstance(node, ExpressionNode):
         facts.append(node.expression.text)
     if isinstance(node, TracedNode):
         facts.append(f"traced: {node.program_text}")
-    elif isinstance(node, StatelessNode) and node.not_traced:
+    elif isinstance(node, StatelessNode | ReduceNode) and node.not_traced:
         facts.append(f"not traced: {node.not_traced}")
     if isinstance(node, SinkNode):
         facts.append(f"{node.sink.describe()}, {node.sink.guarantee.value}")
@@ -100,19 +101,26 @@ def _node_line(node: Node) -> str:
     if node.slot_sharing_group != "default":
         facts.append(f"slot sharing group '{node.slot_sharing_group}'")
     facts.append(f"uid {shown_uid(node)}")
-    if node.description:
-        facts.append(node.description)
+    facts += filter(None, (node.description, _why_not_in_columns(node)))
     return " | ".join(facts)
 
 
-def _traced_timestamps(strategy: WatermarkStrategy) -> Iterator[str]:
-    assigner = strategy.timestamp_assigner
+def _why_not_in_columns(node: Node) -> str:
+    reason = node.not_in_columns if isinstance(node, WindowNode) else ""
+    return f"not in columns: {reason}" if reason else ""
+
+
+def _traced_timestamps(node: SourceNode | TimestampsAndWatermarksNode) -> Iterator[str]:
+    assigner = None if node.watermark_strategy is None else node.watermark_strategy.timestamp_assigner
     if isinstance(assigner, TracedTimestampAssigner) and assigner.program is not None:
         yield f"timestamps traced: {assigner.program.text}"
+    if node.timestamps_not_traced:
+        yield f"timestamps not traced: {node.timestamps_not_traced}"
 
 
 def _edge_label(plan: Plan, edge: Edge) -> str:
-    label = exchange_label(edge.exchange) + (", sorted by key," if plan.is_sorted(edge) else "")
+    why_not = f" (not traced: {edge.exchange.not_traced})" if edge.exchange.not_traced else ""
+    label = exchange_label(edge.exchange) + why_not + (", sorted by key," if plan.is_sorted(edge) else "")
     if edge.condition is not None:
         label += f" where {edge.condition.text}"
     if edge.fields is not None:

@@ -70,6 +70,8 @@ class SourceNode(Node):
     source: Source
     watermark_strategy: WatermarkStrategy | None = None
     """None: records keep the timestamps that the source gives them, and there are no watermarks before its end."""
+    timestamps_not_traced: str = ""
+    """Why the timestamp assigner could not be traced."""
     read_fields: tuple[str, ...] | None = None
     """The fields that are read, where nobody looks at the others, which are None; None: all."""
 
@@ -115,6 +117,8 @@ class ReduceNode(Node):
     function: Any
     reduction: FieldReduction | None = None
     """What the function makes of each field, where that is known."""
+    not_traced: str = ""
+    """Why it is not known."""
 
     @property
     def is_keyed(self) -> bool:  # noqa: D102
@@ -151,6 +155,8 @@ class TimestampsAndWatermarksNode(Node):
     """Gives records new timestamps, and makes watermarks of them."""
 
     watermark_strategy: WatermarkStrategy
+    timestamps_not_traced: str = ""
+    """Why the timestamp assigner could not be traced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +191,8 @@ class Exchange:
     key_type: TypeInformation | None = None
     partitioner: Callable[[Any, int], int] | None = None
     """CUSTOM: (key, number of subtasks) -> subtask."""
+    not_traced: str = ""
+    """HASH by a function that could not be traced: why."""
 
 
 FORWARD = Exchange(ExchangeKind.FORWARD)

@@ -14,6 +14,8 @@ class WindowNode(Node):
     """Windows of each key: an assigner, a trigger, and a function of the contents."""
 
     window: WindowDefinition
+    not_in_columns: str = ""
+    """Why the function is called for every record, where the optimizer looked at it."""
 
     @property
     def is_keyed(self) -> bool:  # noqa: D102

@@ -95,8 +95,8 @@ class ExpressionFilterOperator(ExpressionOperator[list[pa.Array]]):
             return
         has_values = not batch.is_columnar
         (condition,) = self._evaluated(batch)
-        mask = pc.fill_null(condition, False)
-        kept = pc.sum(mask).as_py()
+        mask = pc.fill_null(condition, False) if condition.null_count else condition
+        kept = mask.true_count
         if kept == len(batch):
             self._context.output.emit(batch.with_timestamps(batch.either_timestamps))
         elif kept:

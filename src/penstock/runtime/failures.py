@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-import penstock
+from penstock.common.call_site import is_own_file
 from penstock.common.errors import (
     FailureReport,
     LocalStoreDamagedError,
@@ -19,7 +18,6 @@ from penstock.runtime.operator import OperatorContext
 from penstock.state.key_encoding import decode_key
 
 REPR_LIMIT = 500
-_PACKAGE_DIRECTORY = str(Path(penstock.__file__).resolve().parent)
 _NOT_THE_USERS_FAULT = (UserFunctionError, StateCorruptionError, LocalStoreDamagedError, LocalStoreFullError)
 
 
@@ -89,7 +87,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def _drop_own_frames(summary: traceback.TracebackException) -> None:
-    frames = [frame for frame in summary.stack if not frame.filename.startswith(_PACKAGE_DIRECTORY)]
+    frames = [frame for frame in summary.stack if not is_own_file(frame.filename)]
     # Without a stack, `format` leaves out its headline too.
     summary.stack = traceback.StackSummary.from_list(frames) if frames else None  # pyright: ignore[reportAttributeAccessIssue]
     for linked in (summary.__cause__, summary.__context__, *(summary.exceptions or ())):
@@ -103,7 +101,7 @@ def _is_about_the_result(error: Exception) -> bool:
         return False
     # A frame of the program in between means that it called something of ours with what cannot be iterated over.
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and all(frame.filename.startswith(_PACKAGE_DIRECTORY) for frame in frames)
+    return bool(frames) and all(is_own_file(frame.filename) for frame in frames)
 
 
 def _safe_text(error: Exception) -> str:

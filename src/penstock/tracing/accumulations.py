@@ -15,9 +15,9 @@ from penstock.functions.aggregation import AggregateFunction
 from penstock.tracing import kernels
 from penstock.tracing.evaluation import Rows
 from penstock.tracing.execution import Captures, Execution
-from penstock.tracing.functions import plain_function
+from penstock.tracing.functions import place_of, plain_function
 from penstock.tracing.operations import Operations
-from penstock.tracing.refusal import NotTraceable, Unproven, refusing
+from penstock.tracing.refusal import Located, NotTraceable, Unproven, refusing
 from penstock.tracing.terms import Column, Composite, Computed, Constant, Form, Kind, Record, Term, argument
 from penstock.tracing.trees import Leaf, Tree
 from penstock.windows.accumulation import Accumulation
@@ -45,8 +45,8 @@ class TracedAccumulation(Accumulation):
     @cached_property
     def _sums(self) -> _Sums:
         """Made where it is needed, of the function as it has come there; raises `NotTraceable`."""
-        with refusing():
-            return _trace(self._function, self._record_type)
+        with refusing() as located:
+            return _trace(self._function, self._record_type, located)
 
     @property
     def width(self) -> int:
@@ -91,12 +91,13 @@ class TracedAccumulation(Accumulation):
         return TracedAccumulation, (self._function, self._record_type)
 
 
-def _trace(function: AggregateFunction, record_type: TypeInformation) -> _Sums:
+def _trace(function: AggregateFunction, record_type: TypeInformation, located: Located) -> _Sums:
     if record_type.is_pickled:
         raise NotTraceable("the records have no declared type")
     operations, captures = Operations(), Captures()
     execution = Execution(operations, captures)
     empty, owner = plain_function(function, "create_accumulator")
+    located.place = place_of(empty)
     width, is_tuple = _zeros(execution.run(empty, owner))
     fields = len(record_type.get_field_names()) if isinstance(record_type, CompositeTypeInfo) else 1
     record = argument(record_type, "value")
@@ -108,6 +109,7 @@ def _trace(function: AggregateFunction, record_type: TypeInformation) -> _Sums:
         accumulator = Column((fields,), Types.LONG(), "accumulator")
         before = [accumulator]
     add, owner = plain_function(function, "add")
+    located.place = place_of(add)
     tree = execution.run(add, [*owner, record, accumulator])
     if not isinstance(tree, Leaf):
         raise NotTraceable(f"`{tree.text}` adds to the accumulator by conditions")

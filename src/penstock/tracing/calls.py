@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import math
 import operator
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,19 +17,20 @@ from penstock.common.row import Row
 from penstock.common.typeinfo_composite import why_not_rebuildable
 from penstock.expressions import number_kernels
 from penstock.tracing import kernels
-from penstock.tracing.operations import Operations, refuse_decimals
+from penstock.tracing.operations import Operations, is_constant_value, refuse_decimals
 from penstock.tracing.refusal import NotTraceable
 from penstock.tracing.terms import NUMBERS, Composite, Constant, Form, Kernel, Kind, Term
 
 Arguments = Sequence[Term]
 TracedCall = Callable[[Operations, str, Arguments], Term]
+_WIDEST_CONSTANT = 10_000
 
 
 def call(operations: Operations, function: Any, arguments: Arguments, keywords: Mapping[str, Term]) -> Term:
     """The value of a call of a listed function or of a class of records."""
     text = _call_text(getattr(function, "__name__", repr(function)), arguments, keywords)
     if isinstance(function, type) and function not in _FUNCTIONS:
-        return _constructed(function, arguments, keywords, text)
+        return _constructed(operations, function, arguments, keywords, text)
     traced = _FUNCTIONS.get(function) if _is_hashable(function) else None
     if traced is None:
         raise NotTraceable(f"it calls {_name(function)}, which is not known to be pure")
@@ -60,7 +62,7 @@ def call_method(operations: Operations, owner: Term, name: str, arguments: Argum
         raise NotTraceable(f"`{text}`: an argument that is no constant")
     values = [argument.value for argument in arguments if isinstance(argument, Constant)]
     if isinstance(owner, Constant):
-        raise NotTraceable(f"`{text}`: a method of a constant")
+        return _method_of_constant(operations, owner, name, arguments, text)
     kernel, kind = _text_method(name, values, text)
     return operations.compute(kind, kernel, (owner,), text, parameters=values)
 
@@ -68,25 +70,28 @@ def call_method(operations: Operations, owner: Term, name: str, arguments: Argum
 def formatted(operations: Operations, term: Term, conversion: str, spec: Term | None) -> Term:
     """A value inside an f-string."""
     if conversion == "r" or (conversion and conversion != "s"):
-        if isinstance(term, Constant) or term.kind not in (*NUMBERS, Kind.STR) or conversion != "r":
+        if term.kind not in (*NUMBERS, Kind.STR) or conversion != "r":
             raise NotTraceable(f"`{term.text}!{conversion}` inside an f-string")
-        term = operations.compute(Kind.STR, kernels.by_python(repr, Kind.STR), (term,), f"repr({term.text})")
+        term = call(operations, repr, (term,), {})
     elif conversion == "s":
         term = operations.as_text(term)
     if spec is None or (isinstance(spec, Constant) and spec.value == ""):
         return operations.as_text(term)
     if not isinstance(spec, Constant) or type(spec.value) is not str or term.kind not in (*NUMBERS, Kind.STR):
         raise NotTraceable(f"the format of `{term.text}` inside an f-string")
-    if isinstance(term, Constant):
-        raise NotTraceable(f"the format of the constant {term.text} inside an f-string")
     return _formatted_as(operations, term, spec.value)
 
 
 def _formatted_as(operations: Operations, term: Term, spec: str) -> Term:
     if "n" in spec or "L" in spec:
         raise NotTraceable(f"the format {spec!r} depends on the machine")
+    text = f"format({term.text}, {spec!r})"
+    if isinstance(term, Constant):
+        if any(int(digits) > _WIDEST_CONSTANT for digits in re.findall(r"\d+", spec)):
+            raise NotTraceable(f"`{text}` is too large")
+        return _folded(operations, lambda value: format(value, spec), (term,), text)
     kernel = kernels.by_python(lambda value: format(value, spec), Kind.STR)
-    return operations.compute(Kind.STR, kernel, (term,), f"format({term.text}, {spec!r})", parameters=spec)
+    return operations.compute(Kind.STR, kernel, (term,), text, parameters=spec)
 
 
 def joined(operations: Operations, parts: Arguments) -> Term:
@@ -374,10 +379,22 @@ def _text_method(name: str, arguments: list[Any], text: str) -> tuple[Kernel, Ki
     return kernels.by_python(operator.methodcaller(name, *arguments), kind), kind
 
 
+def _method_of_constant(operations: Operations, owner: Constant, name: str, arguments: Arguments, text: str) -> Term:
+    """What a text that is known answers: `(r.note or "").upper()` has it on one of its ways."""
+    if name not in _BY_PYTHON:
+        raise NotTraceable(f"`{text}`: a method that is not traced")
+    values = [argument.value for argument in arguments if isinstance(argument, Constant)]
+    if any(isinstance(value, int) and value > _WIDEST_CONSTANT for value in values):
+        raise NotTraceable(f"`{text}` is too large")
+    return _folded(operations, getattr(str, name), (owner, *arguments), text)
+
+
 # --- records
 
 
-def _constructed(cls: type[Any], arguments: Arguments, keywords: Mapping[str, Term], text: str) -> Term:
+def _constructed(
+    operations: Operations, cls: type[Any], arguments: Arguments, keywords: Mapping[str, Term], text: str
+) -> Term:
     if cls is Row:
         if arguments and keywords:
             raise NotTraceable(f"`{text}` raises ValueError")
@@ -385,10 +402,10 @@ def _constructed(cls: type[Any], arguments: Arguments, keywords: Mapping[str, Te
         return Composite(Form.ROW, items, text, names=tuple(keywords) if keywords else None)
     is_named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields") and cls.__init__ is object.__init__
     if is_named_tuple and getattr(cls.__new__, "__module__", "").startswith("namedtuple_"):
-        return _instance(cls, list(cls._fields), arguments, keywords, text)  # type: ignore[attr-defined]
+        return _instance(operations, cls, list(cls._fields), arguments, keywords, text)  # type: ignore[attr-defined]
     if _is_plain_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
-        return _instance(cls, names, arguments, keywords, text)
+        return _instance(operations, cls, names, arguments, keywords, text)
     raise NotTraceable(f"it makes an object of the class {cls.__qualname__}")
 
 
@@ -402,13 +419,29 @@ def _is_plain_dataclass(cls: type[Any]) -> bool:
 
 
 def _instance(
-    cls: type[Any], names: list[str], arguments: Arguments, keywords: Mapping[str, Term], text: str
+    operations: Operations,
+    cls: type[Any],
+    names: list[str],
+    arguments: Arguments,
+    keywords: Mapping[str, Term],
+    text: str,
 ) -> Composite:
+    signature = inspect.signature(cls)
     try:
-        bound = inspect.signature(cls).bind(*arguments, **keywords)
+        bound = signature.bind(*arguments, **keywords)
     except TypeError as error:
         raise NotTraceable(f"`{text}` raises TypeError: {error}") from None
-    if set(bound.arguments) != set(names):
-        raise NotTraceable(f"`{text}`: fields that have their defaults")
-    items: list[Any] = [bound.arguments[name] for name in names]
+    if set(signature.parameters) != set(names):
+        raise NotTraceable(f"`{text}`: takes other arguments than its fields")
+    items: list[Any] = [
+        bound.arguments[name] if name in bound.arguments else _default(operations, signature.parameters[name], text)
+        for name in names
+    ]
     return Composite(Form.INSTANCE, tuple(items), text, names=tuple(names), cls=cls)
+
+
+def _default(operations: Operations, parameter: inspect.Parameter, text: str) -> Term:
+    """What a field is where it is not given: the value itself was bound when the class was made."""
+    if not is_constant_value(parameter.default):
+        raise NotTraceable(f"`{text}`: the default of '{parameter.name}' is no constant")
+    return operations.constant(parameter.default)

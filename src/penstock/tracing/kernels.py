@@ -19,6 +19,7 @@ from penstock.common.kernels import pc
 from penstock.expressions import number_kernels
 from penstock.expressions.bound import Value
 from penstock.expressions.decimal_products import PRODUCT_DIGITS, products
+from penstock.tracing.letter_counts import count_letter
 from penstock.tracing.refusal import Unproven
 from penstock.tracing.terms import ARROW_TYPES, Kernel, Kind
 
@@ -298,6 +299,8 @@ def replaced(old: str, new: str) -> Kernel:
 
 def counted(part: str) -> Kernel:
     """`text.count(part)`, of a part that is not empty."""
+    if len(part) == 1 and part.isascii():
+        return lambda value: count_letter(value, part)
     return lambda value: pc.cast(pc.count_substring(value, part), pa.int64())
 
 

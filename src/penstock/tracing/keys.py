@@ -28,12 +28,22 @@ class TracedKey:
         self.__module__: str = getattr(function, "__module__", "")
 
     @cached_property
-    def program(self) -> MapProgram | None:
+    def _traced(self) -> MapProgram | NotTraceable:
         """Made where it is needed, of the function as it has come there."""
         try:
             return trace_key(self.function, self._record_type, self._key_type)
-        except NotTraceable:
-            return None
+        except NotTraceable as refusal:
+            return refusal
+
+    @property
+    def program(self) -> MapProgram | None:
+        """What is computed over columns; None where the function could not be traced."""
+        return None if isinstance(self._traced, NotTraceable) else self._traced
+
+    @property
+    def refusal(self) -> NotTraceable | None:
+        """Why the function could not be traced."""
+        return self._traced if isinstance(self._traced, NotTraceable) else None
 
     @property
     def type(self) -> TypeInformation | None:

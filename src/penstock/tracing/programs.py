@@ -17,6 +17,7 @@ from penstock.tracing.forms import type_of_results
 from penstock.tracing.functions import place_of, plain_function, result_of_builtin
 from penstock.tracing.operations import Operations
 from penstock.tracing.refusal import NotTraceable, Unproven, refusing
+from penstock.tracing.required_values import required_values
 from penstock.tracing.results import results_of
 from penstock.tracing.terms import Column, Composite, Record, Term, argument
 from penstock.tracing.trees import Leaf, Tree, as_condition, checked, leaves
@@ -90,6 +91,8 @@ class FilterProgram(Program):
 
     def __init__(self, trace: _Trace) -> None:
         super().__init__(trace, as_condition(trace.tree, trace.operations.truth, trace.operations.constant))
+        self.required_values = [] if trace.captures.readings else required_values(self._tree, trace.operations)
+        """Fields, and the values that they have in all records that stay; what is captured may say otherwise later."""
 
     def mask(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
         """True for each record that stays. Whatever is raised says that the function itself has to be asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePath
 
 
 class NotTraceable(Exception):
@@ -14,6 +15,11 @@ class NotTraceable(Exception):
         super().__init__(f"{reason} at {place}" if place else reason)
         self.reason = reason
         self.place = place
+
+    def told(self, otherwise: str = "") -> str:
+        """The reason and the line, or another one where this has none; files by their names alone."""
+        file, _, line = (self.place or otherwise).rpartition(":")
+        return f"{self.reason} at {PurePath(file).name}:{line}" if line else self.reason
 
 
 @dataclass

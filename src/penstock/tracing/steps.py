@@ -256,8 +256,7 @@ class Steps:
         called = next(each for each in pair if not isinstance(each, Null))
         cls = called.value if isinstance(called, Known) else None
         if FAILURE in pair or (isinstance(cls, type) and issubclass(cls, BaseException)):
-            self._push(FAILURE)
-            return None
+            return Raises()  # be it raised or not: what happens when an exception is made, its class alone knows
         terms = [self._as_term(each) for each in given]
         positional = terms[: len(terms) - len(names)]
         keywords = dict(zip(names, terms[len(positional) :], strict=True))
@@ -441,6 +440,7 @@ _REASONS = {
     "GET_ITER": "it has a loop or a comprehension",
     "FOR_ITER": "it has a loop",
     "JUMP_BACKWARD": "it has a loop",
+    **{f"POP_JUMP_BACKWARD_IF_{when}": "it has a loop" for when in ("TRUE", "FALSE", "NONE", "NOT_NONE")},
     "MAKE_FUNCTION": "it has a comprehension or a function in it",
     "MAKE_CELL": "it shares a variable with a function inside it",
     "STORE_GLOBAL": "it assigns a global variable",

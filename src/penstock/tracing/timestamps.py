@@ -23,12 +23,22 @@ class TracedTimestampAssigner(TimestampAssigner):
         self._record_type = record_type
 
     @cached_property
-    def program(self) -> TimestampProgram | None:
+    def _traced(self) -> TimestampProgram | NotTraceable:
         """Made where it is needed, of the assigner as it has come there."""
         try:
             return trace_timestamps(self.assigner, self._record_type)
-        except NotTraceable:
-            return None
+        except NotTraceable as refusal:
+            return refusal
+
+    @property
+    def program(self) -> TimestampProgram | None:
+        """What is computed over columns; None where the assigner could not be traced."""
+        return None if isinstance(self._traced, NotTraceable) else self._traced
+
+    @property
+    def refusal(self) -> NotTraceable | None:
+        """Why the assigner could not be traced."""
+        return self._traced if isinstance(self._traced, NotTraceable) else None
 
     def timestamps(self, batch: Batch) -> pa.Array | None:
         """The times of the records; None where the assigner has to be asked."""

@@ -74,6 +74,8 @@ class AlignedWindowAssigner(WindowAssigner[Any, TimeWindow]):
     """
 
     bucket_width: int
+    covers_all_time: bool = True
+    """Whether every time is in a window."""
 
     @abstractmethod
     def bucket_offset(self, context: WindowAssigner.WindowAssignerContext) -> int:

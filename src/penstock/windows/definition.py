@@ -48,17 +48,32 @@ class WindowDefinition:
     @property
     def is_columnar(self) -> bool:
         """Whether all records of an epoch can be aggregated at once: Python sees results, not records."""
-        return (
-            self._is_known
-            and _is_columnar_assigner(self.assigner)
+        return self._is_known and self.why_not_columnar is None
+
+    @property
+    def why_not_columnar(self) -> str | None:
+        """What is against it but for the functions; None where nothing is."""
+        reduction, assigner = self.reduction, self.assigner
+        is_folded, is_ordered = (False, False) if reduction is None else (reduction.is_folded, reduction.is_ordered)
+        against = (
+            (
+                not _is_columnar_assigner(assigner),
+                f"windows of this {type(assigner).__name__} are made record by record",
+            ),
             # A window of several panes would add up their sums.
-            and (isinstance(self.assigner, TumblingWindows) or not (self.reduction and self.reduction.is_folded))
-            # Sessions that merge do so in the order of their time, not in that in which their records came.
-            and not (isinstance(self.assigner, SessionWindows) and self.reduction and self.reduction.is_ordered)
-            and has_usual_trigger(self)
-            and self.evictor is None
-            and self.allowed_lateness == 0
+            (
+                is_folded and not isinstance(assigner, TumblingWindows),
+                "only tumbling windows add floating-point numbers in the order of arrival",
+            ),
+            (
+                is_ordered and isinstance(assigner, SessionWindows),
+                "sessions merge in the order of their time, not in that in which their records came",
+            ),
+            (not has_usual_trigger(self), f"{type(self.trigger).__name__} is not the usual trigger"),
+            (self.evictor is not None, "an evictor sees the records"),
+            (self.allowed_lateness != 0, "windows with allowed lateness fire again"),
         )
+        return next((reason for is_so, reason in against if is_so), None)
 
     @property
     def _is_known(self) -> bool:

@@ -34,6 +34,7 @@ class SlidingWindows(AlignedWindowAssigner):
         self._slide = slide
         self._offset = offset
         self.bucket_width = gcd(size, slide)
+        self.covers_all_time = slide <= size
 
     @classmethod
     def of(cls, size: DurationLike, slide: DurationLike, offset: DurationLike | None = None) -> Self:

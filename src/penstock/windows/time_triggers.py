@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.common.time import DurationLike
 from penstock.common.typeinfo import Types
+from penstock.common.watermark_generator import MAX_TIMESTAMP
 from penstock.state.descriptors import ReducingStateDescriptor
 from penstock.windows.checks import positive_millis
 from penstock.windows.trigger import Trigger, TriggerResult
@@ -115,6 +116,13 @@ class _ContinuousTrigger(Trigger[Any, Window]):
     def _is_waiting(self, ctx: Trigger.TriggerContext) -> bool:
         return ctx.get_partitioned_state(self._next_time).get() is not None
 
+    def _multiple_at(self, time: int) -> int:
+        """The multiple of the interval that a time is counted from.
+
+        Flink divides as Java does, towards zero: before 1970 that is the next one, not the last.
+        """
+        return time - time % self.interval if time >= 0 else time + -time % self.interval
+
     def _set_next(self, before: int, window: Window, ctx: Trigger.TriggerContext) -> int:
         timestamp = min(before + self.interval, window.max_timestamp())
         ctx.get_partitioned_state(self._next_time).add(timestamp)
@@ -139,7 +147,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
         if not self._is_waiting(ctx):
-            ctx.register_event_time_timer(self._set_next(timestamp - timestamp % self.interval, window, ctx))
+            ctx.register_event_time_timer(self._set_next(self._multiple_at(timestamp), window, ctx))
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -153,7 +161,9 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         if ctx.get_partitioned_state(self._next_time).get() != time:
             return TriggerResult.CONTINUE
         self._take_back(ctx)
-        ctx.register_event_time_timer(self._set_next(time, window, ctx))
+        # A window without an end would fire for ever at the end of the input: it fires once more, at the end of time.
+        is_over = ctx.get_current_watermark() == window.max_timestamp() == MAX_TIMESTAMP
+        ctx.register_event_time_timer(self._set_next(MAX_TIMESTAMP if is_over else time, window, ctx))
         return TriggerResult.FIRE
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
@@ -180,8 +190,8 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     def on_element(self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Waits for the next multiple of the interval."""
         if not self._is_waiting(ctx):
-            now = ctx.get_current_processing_time()
-            ctx.register_processing_time_timer(self._set_next(now - now % self.interval, window, ctx))
+            since = self._multiple_at(ctx.get_current_processing_time())
+            ctx.register_processing_time_timer(self._set_next(since, window, ctx))
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import pickle
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -47,10 +46,8 @@ json_values = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def storage() -> Iterator[LocalCheckpointStorage]:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        yield LocalCheckpointStorage(directory)
+def storage(tmp_path_factory: pytest.TempPathFactory) -> LocalCheckpointStorage:
+    return LocalCheckpointStorage(str(tmp_path_factory.mktemp("damaged")))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from penstock.tracing import NotTraceable, trace_filter, trace_map
 from properties.tracing.random_programs import HELPERS, OUTPUTS, RECORD, batches, composites, programs
 from unit.tracing.traced_twins import exact
 
-EXAMPLES = int(os.environ.get("PENSTOCK_TRACED_PROGRAMS", "250"))
+EXAMPLES = int(os.environ.get("PENSTOCK_TRACED_PROGRAMS", "1400"))
 CODEC = codec_for(RECORD)
 # Functions of the programs' own, as Python sees them: lines of them in tracebacks are not needed.
 STATISTICS = {"refused": 0, "left to Python": 0, "columns": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from penstock.common import Row, Types
 from penstock.common.errors import ArgumentError, PlanError
-from penstock.expressions import Expression, array, col, concat_ws, explode, lit, this
+from penstock.expressions import Expression, array, col, concat_ws, explode, lit, text_kernels, this
 from penstock.expressions.evaluator import Evaluator
 from unit.expressions.evaluation import evaluated, of_values
 
@@ -160,3 +161,8 @@ def test_lists_that_lie_anywhere_in_memory() -> None:
     column = pa.array([[0], [1, 2], None, [], [3]], pa.list_(pa.int64())).slice(1)
     assert evaluator.columns([column], 4)[0].to_pylist() == [2, None, None, 3]
     assert Evaluator(this().array_contains(3), lists).columns([column], 4)[0].to_pylist() == [False, None, False, True]
+
+
+def test_trimming_removes_what_python_calls_whitespace() -> None:
+    whitespace = "".join(each for each in map(chr, range(sys.maxunicode + 1)) if each.isspace())
+    assert set(text_kernels.WHITESPACE) == set(whitespace)

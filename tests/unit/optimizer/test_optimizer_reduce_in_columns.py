@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +16,7 @@ from penstock.common import Configuration, Row, TypeInformation, Types, Watermar
 from penstock.common.errors import StateError
 from penstock.common.typeinfo import DataclassTypeInfo, NamedTupleTypeInfo
 from penstock.datastream import AggregateFunction, DataStream, RuntimeExecutionMode
+from penstock.datastream.functions import ProcessWindowFunction
 from penstock.datastream.window import (
     CountEvictor,
     EventTimeSessionWindows,
@@ -170,6 +173,68 @@ def test_windows_record_by_record(build: Program) -> None:
     assert record_operator(definition) is not None
 
 
+def line_of(function: Callable[..., Any]) -> str:
+    code = function.__code__
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def unlike_sums(a: Any, b: Any) -> Any:
+    return a[0], a[1] - b[1]
+
+
+def talkative(a: Any, b: Any) -> Any:
+    print(a)
+    return b
+
+
+class Kept(ProcessWindowFunction):
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        return elements
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (
+            lambda windows: windows.reduce(unlike_sums),
+            f"`a[1] - b[1]` is no sum, least or greatest of this field alone at {line_of(unlike_sums)}",
+        ),
+        (lambda windows: windows.reduce(talkative), "it calls print, which is not known to be pure at "),
+        (
+            lambda windows: windows.aggregate(FromOne()),
+            f"the accumulator begins with `1`, not with zeros at {line_of(FromOne.create_accumulator)}",
+        ),
+        (
+            lambda windows: windows.aggregate(Doubling()),
+            f"does not add something to `accumulator` at {line_of(Doubling.add)}",
+        ),
+        (lambda windows: windows.max_by(1), "max_by keeps whole records at "),
+        (lambda windows: windows.allowed_lateness(5).sum(1), "windows with allowed lateness fire again at "),
+        (lambda windows: windows.evictor(CountEvictor.of(3)).sum(1), "an evictor sees the records at "),
+        (lambda windows: windows.reduce(add_pairs, Kept()), "a window function is called with the results at "),
+        (
+            lambda windows: windows.reduce(add_pairs, output_type=Types.TUPLE([Types.STRING(), Types.INT()])),
+            "the results have another type than the records at ",
+        ),
+    ],
+)
+def test_windows_that_are_not_in_columns_say_why(build: Program, reason: str) -> None:
+    env = local_environment()
+    build(env.from_collection([("a", 1)], PAIR).key_by(0).window(TEN)).print()
+    (line,) = (line for line in env.explain().splitlines() if "Window '" in line)
+    _, _, told = line.partition(" | not in columns: ")
+    assert reason in told
+    assert re.search(rf" at {Path(__file__).name}:\d+$", told), "with the user's line"
+
+
+def test_windows_in_columns_and_those_of_all_records_say_nothing() -> None:
+    env = local_environment()
+    windows = env.from_collection([("a", 1)], PAIR).key_by(0).window(TEN)
+    windows.reduce(add_pairs).print()
+    windows.process(Kept()).print()
+    assert "not in columns" not in env.explain()
+
+
 @pytest.mark.parametrize(
     ("assigner", "is_columnar"),
     [(TEN, True), (SlidingEventTimeWindows.of(20, 10), False), (EventTimeSessionWindows.with_gap(5), False)],
@@ -223,6 +288,7 @@ def test_without_the_rule() -> None:
     env.from_collection([("a", 1)], PAIR).key_by(0).window(TEN).sum(1).print()
     assert "in columns" not in env.explain()
     assert "recognised" not in env.explain()
+    assert "not in columns" not in env.explain()
 
 
 def test_none_cannot_be_combined() -> None:

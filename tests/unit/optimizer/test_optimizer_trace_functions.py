@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Configuration, Types
+from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.common.errors import ConfigurationError
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.execution.submit import plan_to_run
@@ -117,3 +117,18 @@ def test_a_union_of_one_type_is_traced(env: StreamExecutionEnvironment) -> None:
     numbers = env.from_collection([1], Types.LONG())
     numbers.union(env.from_collection([2], Types.LONG())).filter(lambda n: n > 1).name("last").print()
     assert isinstance(nodes(TraceFunctions().apply(env.get_plan()))["last"], TracedNode)
+
+
+def test_keys_times_and_reductions_that_are_not_traced_say_why(env: StreamExecutionEnvironment) -> None:
+    def latest(one: Any, other: Any) -> Any:
+        return max(one, other, key=str)
+
+    stamps = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda r, before: hash(r[0]))
+    rows = env.from_collection([("a", 1)], PAIR).assign_timestamps_and_watermarks(stamps)
+    rows.key_by(lambda r: frozenset([r[0]])).reduce(latest).print()
+    env.from_collection([object()]).key_by(id).reduce(latest).print()
+    plan = env.explain()
+    assert "timestamps not traced: it calls hash, which is not known to be pure at test_optimizer_trace" in plan
+    assert "(not traced: it makes a list at test_optimizer_trace_functions.py:" in plan
+    assert "(not traced: the records have no declared type)" in plan
+    assert "| not traced: it uses 'str' as a value; what it captures must be a constant at test_optimizer" in plan

@@ -39,26 +39,56 @@ def key(record: tuple[str, int]) -> str:
     return record[0]
 
 
-def driven(build: Callable[[DataStream, DataStream], DataStream], steps: list[Step]) -> Harness:
+class Driven:
+    """What came of all steps; a restart may go on with another number of subtasks."""
+
+    def __init__(self, build: Callable[[DataStream, DataStream], DataStream]) -> None:
+        self._build = lambda first, second: build(first, second).uid("join")
+        self._emitted: list[Any] = []
+        self._late: dict[str, list[Any]] = {LATE_LEFT.tag_id: [], LATE_RIGHT.tag_id: []}
+        self.harness = harness(self._build)
+
+    def restart(self, parallelism: int) -> None:
+        self._take()
+        snapshot = self.harness.snapshot()
+        self.harness = harness(self._build, parallelism=parallelism)
+        self.harness.restore(snapshot)
+
+    def output(self) -> list[Any]:
+        self._take()
+        return self._emitted
+
+    def side_output(self, tag: OutputTag) -> list[Any]:
+        self._take()
+        return self._late[tag.tag_id]
+
+    def _take(self) -> None:
+        self._emitted += self.harness.output()
+        for tag in (LATE_LEFT, LATE_RIGHT):
+            self._late[tag.tag_id] += self.harness.side_output(tag)
+
+
+def driven(build: Callable[[DataStream, DataStream], DataStream], steps: list[Step]) -> Driven:
     """Takes the steps; a record is its key and the number of its step. Then both streams end."""
-    test = harness(build)
+    test = Driven(build)
     for number, (kind, record_key, time) in enumerate(steps):
         match kind:
             case "left":
-                test.process_element1((record_key, number), time)
+                test.harness.process_element1((record_key, number), time)
             case "right":
-                test.process_element2((record_key, number), time)
+                test.harness.process_element2((record_key, number), time)
             case "watermark":
-                test.process_watermark(time)
+                test.harness.process_watermark(time)
             case _:
-                test.restore(test.snapshot())
-    test.close()
+                test.restart(parallelism=1 + number % 3)
+    test.harness.close()
     return test
 
 
-def stored(test: Harness) -> list[bytes]:
+def stored(test: Harness | Driven) -> list[bytes]:
     """What the operators keep, without what is there for ever."""
-    keys = [each for entries in test.snapshot().entries.values() for each, _ in entries]
+    snapshot = test.harness.snapshot() if isinstance(test, Driven) else test.snapshot()
+    keys = [each for entries in snapshot.entries.values() for each, _ in entries]
     return [each for each in keys if not each.startswith(b"\x00gate") and each[8:12] != b"\0cat"]
 
 

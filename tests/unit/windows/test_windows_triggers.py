@@ -68,6 +68,15 @@ def test_a_continuous_trigger_fires_at_multiples_of_its_interval_and_at_the_end(
     assert run.stored() == 0
 
 
+def test_before_1970_a_continuous_trigger_waits_as_long_as_java_does(scenario: Any) -> None:
+    run = scenario(sums(TumblingEventTimeWindows.of("20 ms"), ContinuousEventTimeTrigger.of("4 ms")))
+    run.add((("a", 1), -18))
+    assert run.watermark(-13) == []  # a multiple of 4 before -18 is -20, but Java finds -16, and adds 4
+    assert run.watermark(-12) == [(("a", 1), -1)]
+    assert run.watermark(-8) == [(("a", 1), -1)]
+    assert run.watermark(-1) == [(("a", 1), -1)] * 2  # at -4 and at the end
+
+
 def test_a_continuous_trigger_works_where_windows_never_end(scenario: Any) -> None:
     run = scenario(sums(GlobalWindows.create(), ContinuousEventTimeTrigger.of("3 s")))
     run.add((("k1", 1), 0), (("k2", 1), 3000), (("k2", 1), 3999), (("k1", 1), 20), (("k1", 1), 999))
@@ -77,6 +86,7 @@ def test_a_continuous_trigger_works_where_windows_never_end(scenario: Any) -> No
     assert run.watermark(5000) == []
     assert run.watermark(6000) == [(("k1", 3), MAX), (("k2", 5), MAX)]
     assert run.watermark(8000) == []
+    assert run.end() == [(("k1", 3), MAX), (("k1", 3), MAX), (("k2", 5), MAX), (("k2", 5), MAX)]  # at 9000, at the end
 
 
 def test_a_continuous_trigger_of_the_clock(scenario: Any) -> None:

@@ -113,6 +113,8 @@ class ColumnarWindowOperator(ColumnarOperator):
             kept = pa.array(np.flatnonzero(~late))
             parts, codes, panes = [each.take(kept) for each in parts], codes[~late], panes[~late]
         if len(panes):
+            parts = self._aggregates.in_order(parts, self._next_in_order)
+            self._next_in_order += len(panes)
             self._take(panes, self._panes.keys.of(keys.distinct)[codes], parts)
         return int(records.sum())
 

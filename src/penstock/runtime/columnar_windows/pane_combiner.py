@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.watermark_generator import MIN_TIMESTAMP
+from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.functions.function import RuntimeContext
 from penstock.runtime.columnar_windows.key_numbers import Numbers
 from penstock.runtime.columnar_windows.partial_rows import partial_rows
@@ -68,13 +69,17 @@ class PaneCombiner:
     def of_records(
         self, columns: Sequence[pa.Array], count: int, stamps: pa.Array | None, keys: DictionaryKeys
     ) -> Partials | None:
-        """The partial aggregates of records; None where they would be as many, or where a record has no time."""
+        """The partial aggregates of records; None where they would be as many, or a record has no time, or fails."""
         if len(keys.distinct) > _MOST_GROUPS_PER_RECORD * count:
             return None
         panes = self._panes_of(stamps) if self._is_event_time else np.zeros(count, np.int64)
         if panes is None:
             return None
-        made = self._combined(keys, panes, self._aggregates.of_records(columns, count))
+        try:
+            rows = self._aggregates.of_records(columns, count, np.arange(count))
+        except RecordEvaluationError:
+            return None  # a record that fails may be late, and then it fails nothing
+        made = self._combined(keys, panes, rows)
         if made is None or len(made.keys.codes) > _MOST_GROUPS_PER_RECORD * count:
             return None
         return made
@@ -89,9 +94,9 @@ class PaneCombiner:
         return times - (times - self._offset) % self._width
 
     def merged(self, keys: DictionaryKeys, columns: Columns) -> Partials:
-        """The same with every key and pane once, where their sums allow it."""
+        """The same with every key and pane once, where their sums allow it. Rows come in the order of their records."""
         panes, *parts = columns
-        return self._combined(keys, panes.to_numpy(), parts) or Partials(keys, columns)
+        return self._combined(keys, panes.to_numpy(), self._aggregates.in_order(parts)) or Partials(keys, columns)
 
     def _combined(self, keys: DictionaryKeys, panes: Numbers, parts: Columns) -> Partials | None:
         first, number = int(panes.min()), max(len(keys.distinct), 1)

@@ -70,7 +70,9 @@ class PartialAggregates(PartialRows):
                 time = start if aggregate.kind is AggregateKind.WINDOW_START else end
                 made.append(pa.array(np.full(count, time, np.int64)))
             elif aggregate.kind is AggregateKind.AVERAGE:
-                made.append(_means(next(given), next(given)))
+                made.append(_means(_from_zero(next(given)), next(given)))
+            elif aggregate.kind is AggregateKind.SUM:
+                made.append(_from_zero(next(given)))
             else:
                 made.append(next(given).cast(result_type))
         return made
@@ -87,6 +89,11 @@ def _parts(aggregate: Aggregate, record_type: TypeInformation) -> list[Part]:
     if aggregate.kind is AggregateKind.AVERAGE:
         return [total, NUMBER]
     return [Part("min" if aggregate.kind is AggregateKind.MIN else "max", values.column_type())]
+
+
+def _from_zero(totals: pa.Array) -> pa.Array:
+    """The sums as if they began with 0: that of -0.0 alone, which nothing was added to, is 0.0."""
+    return pc.add(totals, 0.0) if pa.types.is_floating(totals.type) else totals
 
 
 def _means(totals: pa.Array, numbers: pa.Array) -> pa.Array:

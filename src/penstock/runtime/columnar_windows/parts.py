@@ -86,6 +86,13 @@ class PartialRows(ABC):
         """One row for every distinct id, in the order in which ids come first."""
         return combined(self.parts, ids, columns)
 
+    def in_order(self, columns: Columns, first: int = 0) -> Columns:
+        """The same rows, each known to come before those behind it: the places are counted from `first`."""
+        if not self.is_ordered:
+            return columns
+        places = pa.array(np.arange(first, first + len(columns[0]), dtype=np.int64))
+        return [places if part.is_order else column for part, column in zip(self.parts, columns, strict=False)]
+
 
 def combined(parts: Sequence[Part], ids: pa.Array, columns: Columns) -> tuple[Ids, Columns]:
     """One row for every distinct id, in the order in which ids come first.
