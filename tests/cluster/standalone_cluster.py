@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyspark
 
+from penstock.engine.spark.class_archive import java_options
+
 SPARK_HOME = Path(pyspark.__file__).parent
 _SECONDS = 120
 
@@ -77,6 +79,7 @@ class StandaloneCluster:
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": host,
             "SPARK_NO_DAEMONIZE": "1",
+            "SPARK_DAEMON_JAVA_OPTS": java_options(),
             "SPARK_LOCAL_DIRS": str(local / "spark"),
             "MACHINE_DISK": str(local),
             "PYSPARK_PYTHON": sys.executable,

@@ -12,6 +12,7 @@ import pytest
 
 from cluster.executor_environment import executor_python
 from faults.processes import kill_group
+from penstock.engine.spark.class_archive import java_options
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +39,7 @@ def options_for(python: Path, directory: Path, executors: int = 2) -> list[str]:
     return [
         f"spark.master=local-cluster[{executors},1,1024]",
         "spark.executor.memory=1g",
+        f"spark.executor.extraJavaOptions={java_options()}",
         f"spark.pyspark.python={python}",
         f"state.local-dir={directory / 'local'}",
     ]

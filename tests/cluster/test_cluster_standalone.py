@@ -16,6 +16,7 @@ import pytest
 
 from cluster.standalone_cluster import StandaloneCluster
 from faults.processes import kill_group
+from penstock.engine.spark.class_archive import java_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -37,6 +38,7 @@ class ClusterRun:
             "spark.driver.host=127.0.0.1",
             "spark.driver.bindAddress=127.0.0.1",
             "spark.executor.memory=512m",
+            f"spark.executor.extraJavaOptions={java_options()}",
             f"spark.pyspark.python={sys.executable}",
             "state.local-dir=$MACHINE_DISK/state",
             "spark.locality.wait=10s",

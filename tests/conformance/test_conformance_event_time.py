@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.one_job import LOCAL, SPARK
 from penstock.common import Configuration, Duration, JobExecutionException, Row, Types, WatermarkStrategy
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
@@ -297,10 +298,10 @@ def test_a_restart_in_the_middle(env: StreamExecutionEnvironment, mode: str, tmp
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("engine_and_mode", [LOCAL[0], SPARK[0]])
 @pytest.mark.parametrize("where", ["source", "operator"])
-def test_a_silent_split_is_left_out_after_a_while(env: StreamExecutionEnvironment, mode: str, where: str) -> None:
-    if mode == "BATCH":
-        pytest.skip("batch execution does not run what has no end")
+def test_a_silent_split_is_left_out_after_a_while(env: StreamExecutionEnvironment, where: str) -> None:
+    """As a stream alone: batch execution does not run what has no end."""
     env.set_parallelism(2)
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(100))
     source = RoundsSource({"a": [[1, 5]], "silent": [[]]}, ends=False)

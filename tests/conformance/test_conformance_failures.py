@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,9 @@ def test_the_users_traceback_comes_first(env: StreamExecutionEnvironment) -> Non
     place = message[message.index("ZeroDivisionError") :]
     for fact in ("operator: Reciprocal", "uid: reciprocal", "record: 0", f"{__file__}:"):
         assert fact in place
+    shown = "".join(traceback.format_exception(failure.value))
+    assert shown.count("ZeroDivisionError: division by zero") == 1
+    assert "engine/epochs" not in shown
 
 
 class Refuse(KeyedProcessFunction):

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance.one_job import LOCAL, SPARK, collect_each
 from penstock.common import Row, Types
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.functions import (
     AggregateFunction,
     FilterFunction,
@@ -86,31 +87,40 @@ ROW_TYPE = Types.ROW_NAMED(["card", "country", "amount"], [Types.STRING(), Types
 RECORDS = [(f"c{n % 7}", "NL" if n % 3 else "DE", n) for n in range(200)]
 
 
-@pytest.mark.parametrize(
-    ("records", "type_info", "field"),
-    [
-        ([Row(card=card, country=country, amount=n) for card, country, n in RECORDS], ROW_TYPE, "card"),
-        ([Row(*record) for record in RECORDS], ROW_TYPE, "card"),
-        ([Payment(*record) for record in RECORDS], None, "card"),
-        ([Transfer(*record) for record in RECORDS], None, "card"),
-        (RECORDS, None, 0),
-    ],
-    ids=["named-rows", "rows", "named-tuples", "dataclasses", "tuples"],
-)
-def test_a_running_sum_by_field(
-    env: StreamExecutionEnvironment, records: list[Any], type_info: Any, field: str | int
-) -> None:
+BY_FIELD: dict[str, tuple[list[Any], Any, Any]] = {
+    "named rows": ([Row(card=card, country=country, amount=n) for card, country, n in RECORDS], ROW_TYPE, "card"),
+    "rows": ([Row(*record) for record in RECORDS], ROW_TYPE, "card"),
+    "named tuples": ([Payment(*record) for record in RECORDS], None, "card"),
+    "dataclasses": ([Transfer(*record) for record in RECORDS], None, "card"),
+    "tuples": (RECORDS, None, 0),
+    "two fields of tuples": (RECORDS, None, [0, 1]),
+    "two fields of dataclasses": ([Transfer(*record) for record in RECORDS], None, ["card", "country"]),
+}
+"""Records, their type, and the field or fields that are the key. A key of two fields is a tuple."""
+
+
+def sums_by_field(env: StreamExecutionEnvironment, kind: str) -> DataStream:
+    records, type_info, field = BY_FIELD[kind]
     amount = (lambda r: r.amount) if isinstance(records[0], Transfer) else (lambda r: r[2])
-    stream = env.from_collection(records, type_info).key_by(field).process(RunningSum(amount))
-    assert Counter(stream.execute_and_collect()) == running_sums([(c, a) for c, _, a in RECORDS])
+    return env.from_collection(records, type_info).key_by(field).process(RunningSum(amount))
 
 
-@pytest.mark.parametrize("records", [RECORDS, [Transfer(*r) for r in RECORDS]], ids=["tuples", "dataclasses"])
-def test_a_key_of_two_fields_is_a_tuple(env: StreamExecutionEnvironment, records: list[Any]) -> None:
-    fields = [0, 1] if isinstance(records[0], tuple) else ["card", "country"]
-    amount = (lambda r: r[2]) if isinstance(records[0], tuple) else (lambda r: r.amount)
-    stream = env.from_collection(records).key_by(fields).process(RunningSum(amount))
-    assert Counter(stream.execute_and_collect()) == running_sums([((card, country), n) for card, country, n in RECORDS])
+def right_sums_by_field(kind: str) -> Counter[tuple[Any, int]]:
+    two_fields = isinstance(BY_FIELD[kind][2], list)
+    return running_sums([((card, country) if two_fields else card, n) for card, country, n in RECORDS])
+
+
+@pytest.mark.parametrize("engine_and_mode", LOCAL)
+@pytest.mark.parametrize("kind", BY_FIELD)
+def test_a_running_sum_by_field(env: StreamExecutionEnvironment, kind: str) -> None:
+    assert Counter(sums_by_field(env, kind).execute_and_collect()) == right_sums_by_field(kind)
+
+
+@pytest.mark.parametrize("engine_and_mode", SPARK)
+def test_running_sums_by_fields_on_spark(env: StreamExecutionEnvironment) -> None:
+    results = collect_each(env, {kind: sums_by_field(env, kind) for kind in BY_FIELD})
+    for kind in BY_FIELD:
+        assert Counter(results[kind]) == right_sums_by_field(kind), kind
 
 
 class FirstField(KeySelector):
@@ -124,14 +134,31 @@ def test_a_key_selector_object(env: StreamExecutionEnvironment) -> None:
     assert Counter(stream.execute_and_collect()) == running_sums(pairs)
 
 
-@pytest.mark.parametrize(
-    "key", [None, True, -1, 2**70, 1.5, "ü", b"\x00", (1, ("a", None)), 0.0], ids=lambda key: repr(key)[:12]
-)
-def test_keys_of_many_types_come_back_as_they_were(env: StreamExecutionEnvironment, key: Any) -> None:
-    stream = env.from_collection([1, 2, 3]).key_by(lambda _: key).process(RunningSum(lambda n: n))
-    results = list(stream.execute_and_collect())
+KEYS: dict[str, Any] = {
+    repr(key)[:12]: key for key in (None, True, -1, 2**70, 1.5, "ü", b"\x00", (1, ("a", None)), 0.0)
+}
+
+
+def sums_of_key(env: StreamExecutionEnvironment, key: Any) -> DataStream:
+    return env.from_collection([1, 2, 3]).key_by(lambda _: key).process(RunningSum(lambda n: n))
+
+
+def check_sums_of_key(key: Any, results: list[Any]) -> None:
     assert sorted(total for _, total in results) == [1, 3, 6]
     assert all(found == key and type(found) is type(key) for found, _ in results)
+
+
+@pytest.mark.parametrize("engine_and_mode", LOCAL)
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_keys_of_many_types_come_back_as_they_were(env: StreamExecutionEnvironment, key: Any) -> None:
+    check_sums_of_key(key, list(sums_of_key(env, key).execute_and_collect()))
+
+
+@pytest.mark.parametrize("engine_and_mode", SPARK)
+def test_keys_of_many_types_come_back_from_spark_as_they_were(env: StreamExecutionEnvironment) -> None:
+    results = collect_each(env, {name: sums_of_key(env, key) for name, key in KEYS.items()})
+    for name, key in KEYS.items():
+        check_sums_of_key(key, results[name])
 
 
 def test_one_key_has_nearly_all_records(env: StreamExecutionEnvironment) -> None:

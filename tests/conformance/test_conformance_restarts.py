@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,25 +69,17 @@ def published(directory: Path) -> Counter[str]:
     return Counter(line for path in (directory / "out").glob("*.txt") for line in path.read_text().splitlines())
 
 
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """In memory where the system has a place for that: a run waits for dozens of disk writes."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as path:
-        yield Path(path)
-
-
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_a_crash_changes_nothing(operator: str, mode: str, directory: Path) -> None:
+def test_a_crash_changes_nothing(operator: str, mode: str, tmp_path: Path) -> None:
     build = OPERATORS[operator]
     counter = CrashInTheMiddle()
-    run(build, directory / "through", mode, counter)
-    expected = published(directory / "through")
+    run(build, tmp_path / "through", mode, counter)
+    expected = published(tmp_path / "through")
     assert expected
     for point in CRASHES:
         if counter.reached[point]:
-            crashed = directory / point
+            crashed = tmp_path / point
             with pytest.raises(SimulatedCrash):
                 run(build, crashed, mode, CrashInTheMiddle(point, (counter.reached[point] + 1) // 2))
             run(build, crashed, mode, CrashInTheMiddle())

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from conformance.one_job import LOCAL, SPARK, collect_each
 from penstock.common import Row, Types
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.functions import ReduceFunction
 
 PAIRS = [("a", 3), ("b", 7), ("a", -1), ("a", 10), ("b", 7), ("b", 1)]
@@ -34,22 +35,36 @@ def test_a_reduce_function_as_an_object(env: StreamExecutionEnvironment, mode: s
     assert Counter(results) == Counter(["star", "ocean"] if mode == "BATCH" else updates)
 
 
-@pytest.mark.parametrize(
-    ("method", "expected"),
-    [
-        ("sum", [("a", 3), ("a", 2), ("a", 12), ("b", 7), ("b", 14), ("b", 15)]),
-        ("min", [("a", 3), ("a", -1), ("a", -1), ("b", 7), ("b", 7), ("b", 1)]),
-        ("max", [("a", 3), ("a", 3), ("a", 10), ("b", 7), ("b", 7), ("b", 7)]),
-        ("min_by", [("a", 3), ("a", -1), ("a", -1), ("b", 7), ("b", 7), ("b", 1)]),
-        ("max_by", [("a", 3), ("a", 3), ("a", 10), ("b", 7), ("b", 7), ("b", 7)]),
-    ],
-)
+UPDATES = {
+    "sum": [("a", 3), ("a", 2), ("a", 12), ("b", 7), ("b", 14), ("b", 15)],
+    "min": [("a", 3), ("a", -1), ("a", -1), ("b", 7), ("b", 7), ("b", 1)],
+    "max": [("a", 3), ("a", 3), ("a", 10), ("b", 7), ("b", 7), ("b", 7)],
+    "min_by": [("a", 3), ("a", -1), ("a", -1), ("b", 7), ("b", 7), ("b", 1)],
+    "max_by": [("a", 3), ("a", 3), ("a", 10), ("b", 7), ("b", 7), ("b", 7)],
+}
+
+
+def aggregated(env: StreamExecutionEnvironment, method: str) -> DataStream:
+    return getattr(env.from_collection(PAIRS, PAIR).key_by("f0"), method)(1)
+
+
+def right_results(method: str, mode: str) -> Counter[tuple[str, int]]:
+    return Counter(last_per_key(UPDATES[method]).values() if mode == "BATCH" else UPDATES[method])
+
+
+@pytest.mark.parametrize("engine_and_mode", LOCAL)
+@pytest.mark.parametrize("method", UPDATES)
 def test_an_aggregation_emits_an_update_per_record_or_as_batch_the_last(
-    env: StreamExecutionEnvironment, mode: str, method: str, expected: list[tuple[str, int]]
+    env: StreamExecutionEnvironment, mode: str, method: str
 ) -> None:
-    keyed = env.from_collection(PAIRS, PAIR).key_by("f0")
-    results = list(getattr(keyed, method)(1).execute_and_collect())
-    assert Counter(results) == Counter(last_per_key(expected).values() if mode == "BATCH" else expected)
+    assert Counter(aggregated(env, method).execute_and_collect()) == right_results(method, mode)
+
+
+@pytest.mark.parametrize("engine_and_mode", SPARK)
+def test_aggregations_on_spark(env: StreamExecutionEnvironment, mode: str) -> None:
+    results = collect_each(env, {method: aggregated(env, method) for method in UPDATES})
+    for method in UPDATES:
+        assert Counter(results[method]) == right_results(method, mode), method
 
 
 def test_a_sum_over_rows_by_name(env: StreamExecutionEnvironment, mode: str) -> None:

@@ -6,10 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from services.python_process import run_python
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,31 +40,34 @@ for script in sys.argv[1:]:
 """
 
 
-def run_pages(pages: Sequence[str], engine: str, directory: Path) -> None:
-    """Runs each page in a folder of its own, one after the other in one process."""
-    scripts = [directory / Path(page).stem.replace("-", "_") / "program.py" for page in pages]
-    for page, script in zip(pages, scripts, strict=True):
-        script.parent.mkdir()
-        script.write_text(program_of(CHECKOUT / page), encoding="utf-8")
+def script_of(page: str, directory: Path) -> Path:
+    """The page's program, in a folder of its own."""
+    script = directory / Path(page).stem.replace("-", "_") / "program.py"
+    script.parent.mkdir()
+    script.write_text(program_of(CHECKOUT / page), encoding="utf-8")
+    return script
+
+
+@pytest.mark.parametrize("page", pages_with_programs())
+def test_a_page_runs_without_a_jvm(page: str, tmp_path: Path) -> None:
+    script = script_of(page, tmp_path)
+    done = run_python(script, directory=script.parent, more_environment={"PENSTOCK_ENGINE": "local"}, timeout=180)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.spark
+def test_what_a_newcomer_reads_first_runs_on_spark(tmp_path: Path) -> None:
+    """One page after the other in one new interpreter: the second finds the session of the first."""
+    pages = ["README.md", "docs/tutorials/from-pyspark.md", "docs/tutorials/from-pyflink.md"]
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *map(str, scripts)],
-        env={**os.environ, "PENSTOCK_ENGINE": engine, "SPARK_MASTER": "local[2]"},
+        [sys.executable, "-c", RUN, *(str(script_of(page, tmp_path)) for page in pages)],
+        env={**os.environ, "PENSTOCK_ENGINE": "spark", "SPARK_MASTER": "local[2]"},
         capture_output=True,
         text=True,
         timeout=180,
         check=False,
     )
-    assert done.returncode == 0, f"{pages} on the {engine} engine:\n{done.stdout}\n{done.stderr}"
-
-
-@pytest.mark.parametrize("page", pages_with_programs())
-def test_a_page_runs_without_a_jvm(page: str, tmp_path: Path) -> None:
-    run_pages([page], "local", tmp_path)
-
-
-@pytest.mark.spark
-def test_what_a_newcomer_reads_first_runs_on_spark(tmp_path: Path) -> None:
-    run_pages(["README.md", "docs/tutorials/from-pyspark.md", "docs/tutorials/from-pyflink.md"], "spark", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

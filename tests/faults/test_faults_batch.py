@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,11 +17,9 @@ OPTIONS = {"execution.engine": "local", "execution.runtime-mode": "BATCH", "exec
 
 
 @pytest.fixture
-def source() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        write_input(Path(directory) / "in")
-        yield Path(directory)
+def source(tmp_path: Path) -> Path:
+    write_input(tmp_path / "in")
+    return tmp_path
 
 
 def run(source: Path, name: str, *, noise: bool = True) -> None:

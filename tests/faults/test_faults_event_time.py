@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,25 +40,17 @@ def fired(directory: Path) -> Counter[tuple[int, int, int]]:
     return Counter((row["t"], row["watermark"], row["count"]) for row in map(json.loads, lines))
 
 
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """In memory where the system has a place for that: hundreds of runs wait for many disk writes each."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        yield Path(directory)
-
-
 @pytest.mark.parametrize("where", ["source", "operator"])
-def test_a_crash_at_every_single_step_changes_nothing(in_memory: Path, where: str) -> None:
+def test_a_crash_at_every_single_step_changes_nothing(tmp_path: Path, where: str) -> None:
     counter = CrashAtStep(10**9)
     fail_points.arm(counter)
-    run(in_memory / "whole", where)
+    run(tmp_path / "whole", where)
     fail_points.arm(None)
-    expected = fired(in_memory / "whole")
+    expected = fired(tmp_path / "whole")
     assert set(expected.values()) == {1}
     assert len({watermark for _, watermark, _ in expected} - {MAX}) >= 2, "event time rises in several steps"
     for step in range(1, len(counter.reached) + 1):
-        directory = in_memory / f"step-{step}"
+        directory = tmp_path / f"step-{step}"
         for hook in (CrashAtStep(step), None):
             fail_points.arm(hook)
             try:

@@ -14,6 +14,7 @@ STEPS = [
     "task.gathered@3",
     "task.state.staged@3",
     "action.after@2",
+    "commit.staged@5",
     "manifest.before@2",
     "manifest.after@2",
     "publish.before@2",

@@ -6,6 +6,7 @@ import pytest
 
 from faults.processes import KILLED, run_job
 from faults.rolling_job import expected, published, write_input
+from penstock.engine.spark.class_archive import java_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -14,6 +15,7 @@ CLUSTER = {
     "spark.master": "local-cluster[2,1,1024]",
     "execution.epoch.max-records": "40",
     "spark.executor.memory": "1g",
+    "spark.executor.extraJavaOptions": java_options(),
 }
 
 

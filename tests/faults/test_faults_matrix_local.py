@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -42,12 +40,10 @@ schedules = st.lists(st.lists(faults(), min_size=1, max_size=4), max_size=5)
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """In memory where the system has a place for that: every run waits for hundreds of disk writes."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        write_matrix_input(Path(directory) / "in")
-        yield Path(directory)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("matrix")
+    write_matrix_input(directory / "in")
+    return directory
 
 
 def check(place: Path, schedule: Schedule, backend: str) -> None:

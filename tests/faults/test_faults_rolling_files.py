@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,13 +81,11 @@ def run_through_crashes(directory: Path, kind: str, hooks: Iterator[CrashAtStep 
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        (Path(directory) / "in").mkdir()
-        for part in range(4):
-            (Path(directory) / "in" / f"{part}.txt").write_text("".join(f"{r}\n" for r in RECORDS[part::4]))
-        yield Path(directory)
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    for part in range(4):
+        (tmp_path / "in" / f"{part}.txt").write_text("".join(f"{r}\n" for r in RECORDS[part::4]))
+    return tmp_path
 
 
 @pytest.mark.parametrize("kind", ["rolling", "compacted"])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from confluent_kafka import Producer
 
 from kafka.reading import values
 from services.kafka import KafkaBroker
+from services.python_process import run_python
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"
 
@@ -28,14 +26,10 @@ def test_the_program_of_the_page(kafka_broker: KafkaBroker, tmp_path: Path) -> N
         producer.produce("orders", json.dumps({"customer": customer, "amount": amount}))
     assert producer.flush(60) == 0
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "totals.py"],
-            cwd=tmp_path,
-            env={**os.environ, "PENSTOCK_ENGINE": "local", "KAFKA_BOOTSTRAP": kafka_broker.bootstrap},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        done = run_python(
+            "totals.py",
+            directory=tmp_path,
+            more_environment={"PENSTOCK_ENGINE": "local", "KAFKA_BOOTSTRAP": kafka_broker.bootstrap},
         )
         assert done.returncode == 0, done.stderr
         assert [json.loads(value) for value in values(kafka_broker.bootstrap, "totals")] == [

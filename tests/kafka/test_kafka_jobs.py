@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.processes import KILLED, kill_group
+from faults.processes import KILLED
 from faults.rolling_job import published
 from kafka.sending import KEYS, PARTITIONS, ContinuousSender, Sender, oracle, partition_of, records
 from kafka.topic_job import start_topic_job
@@ -20,6 +17,7 @@ from penstock.common.errors import JobExecutionException
 from penstock.common.job import JobStatus
 from penstock.execution.job_client import JobClient
 from services.kafka import KafkaBroker
+from services.python_process import PythonProcess
 
 SCRIPT = Path(__file__).with_name("topic_job.py")
 SECONDS = 180
@@ -149,20 +147,13 @@ def test_a_killed_driver_goes_on_while_records_keep_coming(run):
 @contextmanager
 def driver_process(run: TopicRun) -> Iterator[None]:
     """The job in a process of its own, which is killed at the end."""
-    with (run.directory / "driver.log").open("a+") as log:
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), run.broker.bootstrap, run.topic, str(run.directory)],
-            env={**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])},
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            yield
-        finally:
-            kill_group(process)
-            status = process.wait(SECONDS)
-    assert status == KILLED, (run.directory / "driver.log").read_text()
+    log = run.directory / "driver.log"
+    process = PythonProcess(SCRIPT, run.broker.bootstrap, run.topic, run.directory, output=log, errors=log)
+    try:
+        yield
+    finally:
+        status = process.end()
+    assert status == KILLED, log.read_text()
 
 
 @pytest.mark.faults

@@ -18,6 +18,7 @@ from penstock.common.errors import PenstockError
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
 from penstock.common.job import JobStatus
 from services.kafka import KafkaBroker
+from services.python_process import run_python
 
 pytestmark = pytest.mark.faults
 
@@ -56,11 +57,13 @@ class Pipe:
 
     def run_process(self, options: dict[str, str], fail_points: str = "") -> subprocess.CompletedProcess[str]:
         """Runs the job in a process of its own until it ends or dies."""
-        command = [sys.executable, str(SCRIPT), self.broker.bootstrap, self.source, self.target, str(self.directory)]
+        arguments = [str(SCRIPT), self.broker.bootstrap, self.source, self.target, str(self.directory)]
         for key, value in options.items():
-            command += ["--option", f"{key}={value}"]
+            arguments += ["--option", f"{key}={value}"]
+        if options.get("execution.engine") == "local":
+            return run_python(*arguments, more_environment={ENVIRONMENT_VARIABLE: fail_points}, timeout=SECONDS)
         process = subprocess.Popen(
-            command,
+            [sys.executable, *arguments],
             env={**os.environ, "PYTHONPATH": str(SCRIPT.parents[1]), ENVIRONMENT_VARIABLE: fail_points},
             stderr=subprocess.PIPE,
             text=True,
@@ -70,7 +73,7 @@ class Pipe:
             _, errors = process.communicate(timeout=SECONDS)
         finally:
             kill_group(process)
-        return subprocess.CompletedProcess(command, process.returncode, "", errors)
+        return subprocess.CompletedProcess(arguments, process.returncode, "", errors)
 
     def published(self):
         return published(self.broker.bootstrap, self.target)

@@ -15,10 +15,10 @@ from penstock.engine.stages.gather import Gather
 from penstock.engine.stages.sorted_input import SortedInput
 
 SCRIPT = Path(__file__).with_name("wide_job.py")
-RECORDS = 2_000_000
+RECORDS = 1_000_000
 UNLIMITED = 1 << 40
 BOUND_MEGABYTES = 350
-"""About 220 are used with epochs of 200,000 records, and 550 when one epoch reads all 2 million."""
+"""About 220 are used with epochs of 100,000 records, and 550 when one epoch reads all of the million."""
 
 
 def peak_of(keys: int, epoch_records: int) -> int:
@@ -37,7 +37,7 @@ def peak_of(keys: int, epoch_records: int) -> int:
 
 @pytest.mark.parametrize("keys", [20_000, 1], ids=["many keys", "one key"])
 def test_the_peak_follows_the_size_of_an_epoch_and_not_the_input(keys):
-    assert peak_of(keys, 200_000) < BOUND_MEGABYTES < peak_of(keys, UNLIMITED)
+    assert peak_of(keys, 100_000) < BOUND_MEGABYTES < peak_of(keys, UNLIMITED)
 
 
 @pytest.mark.parametrize(("memory", "spills"), [("100 b", True), ("1 mb", False)])

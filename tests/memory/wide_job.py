@@ -17,8 +17,8 @@ from penstock.datastream.connectors.datagen import DataGeneratorSource
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.state import ValueStateDescriptor
 
-RECORDS = 2_000_000
-TEXT = "x" * 150
+RECORDS = 1_000_000
+TEXT = "x" * 300
 TYPE = Types.ROW_NAMED(["k", "text"], [Types.LONG(), Types.STRING()])
 
 

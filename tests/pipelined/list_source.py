@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
+
+import pytest
 
 from penstock.common import Types
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
+from penstock.common.type_inference import infer_type_of_values
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.connectors.source import (
@@ -21,8 +24,9 @@ from penstock.connectors.source import (
     SplitRead,
     SplitReader,
 )
+from penstock.datastream import DataStream, StreamExecutionEnvironment
 
-Records = Sequence[tuple[Any, int]]
+Records = Sequence[tuple[Any, int | None]]
 """Values and their timestamps."""
 
 
@@ -45,8 +49,12 @@ class ListSource(Source, LiveSource):
 
     def batch(self, split: str, start: int, end: int) -> Batch:
         records = self.splits[split][start:end]
-        stamps: list[int | None] = [stamp for _, stamp in records]
-        return Batch(codec_for(self.record_type), values=[value for value, _ in records], timestamps=stamps)
+        stamps = [stamp for _, stamp in records]
+        return Batch(
+            codec_for(self.record_type),
+            values=[value for value, _ in records],
+            timestamps=None if None in stamps else stamps,
+        )
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         return _Enumerator(self, context)
@@ -127,6 +135,20 @@ class _LiveReader(LiveReader):
         return self._positions[place] == self._reads[place].end
 
 
+def _some_in_an_epoch(
+    env: StreamExecutionEnvironment, collection: Iterable[Any], type_info: TypeInformation | None = None
+) -> DataStream:
+    values = list(collection)
+    record_type = type_info or infer_type_of_values(values)
+    source = ListSource([(value, None) for value in values], record_type=record_type, per_epoch=12)
+    return env.from_source(source, None, "list").set_parallelism(1)
+
+
+def spread_collections(patch: pytest.MonkeyPatch) -> None:
+    """Collections of programs come over several epochs, 12 values in each."""
+    patch.setattr(StreamExecutionEnvironment, "from_collection", _some_in_an_epoch)
+
+
 def timed(values: Sequence[Any], *, step: int = 1000, start: int = 0) -> Records:
     """Values with rising timestamps."""
     return [(value, start + step * number) for number, value in enumerate(values)]
@@ -140,9 +162,8 @@ def pairs(keys: int, count: int, first: int = 0) -> list[tuple[str, int]]:
     return [(f"key-{number % keys}", number) for number in range(first, first + count)]
 
 
-def sums(records: Mapping[str, Any] | Sequence[tuple[str, int]]) -> dict[str, int]:
-    """The sum of each key's values."""
-    totals: dict[str, int] = {}
-    for key, value in records:
-        totals[key] = totals.get(key, 0) + value
-    return totals
+def two_splits(per_epoch: int = 5) -> ListSource:
+    """Two splits with the same keys, and other timestamps."""
+    return ListSource(
+        timed(pairs(3, 12)), timed(pairs(3, 12, first=100), step=700), record_type=PAIRS, per_epoch=per_epoch
+    )

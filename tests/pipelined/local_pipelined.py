@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.common.configuration import Configuration
-from penstock.common.pipelined_options import live_epoch_length
+from penstock.common.pipelined_options import BUFFER_TIMEOUT, live_buffer_timeout, live_epoch_length
+from penstock.datastream import StreamExecutionEnvironment
 from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.local.engine import LocalEngine
 from penstock.engine.local.executor import LocalStageExecutor
@@ -18,13 +19,31 @@ from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.task_host import TaskSetup
 
 
+def environment(latency: str, **options: str) -> StreamExecutionEnvironment:
+    """A job of this process, pipelined or in epochs; `__` stands for a dot in the names of options."""
+    configuration = Configuration()
+    if latency == "pipelined":
+        configuration.set_string("execution.latency", "pipelined")
+        configuration.set_string("execution.pipelined.epoch", "60 ms")
+    else:
+        configuration.set_string("execution.engine", "local")
+    settings = {"execution.runtime-mode": "STREAMING", "pipeline.auto-watermark-interval": "10 ms", **options}
+    for key, value in settings.items():
+        configuration.set_string(key.replace("__", "."), value)
+    return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+
+
 class LocalPipelinedEngine(LocalEngine):
     def __init__(self, configuration: Configuration, session: object | None) -> None:
         super().__init__(configuration, session)
-        self._seconds = live_epoch_length(configuration) / 1000
+        self._live = LiveSettings(
+            live_epoch_length(configuration) / 1000,
+            live_buffer_timeout(configuration) / 1000 if configuration.contains_key(BUFFER_TIMEOUT.key) else 0.0,
+            tick_seconds=0.005,
+        )
 
     def create_executor(self, job: CompiledJob, setup: TaskSetup) -> LocalPipelinedExecutor:
-        return LocalPipelinedExecutor(job, setup, LiveSettings(self._seconds, 0.0, tick_seconds=0.005))
+        return LocalPipelinedExecutor(job, setup, self._live)
 
 
 class LocalPipelinedExecutor(LocalStageExecutor):
@@ -56,5 +75,5 @@ class LocalPipelinedExecutor(LocalStageExecutor):
         while any(waiting):
             rows = self._random.choice([rows for rows in waiting if rows])
             row = rows.pop()
-            delivered[row.target].append(row)
+            delivered[row.target % partitions].append(row)
         return delivered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from penstock.common import Configuration, Types, WatermarkStrategy
@@ -35,10 +36,18 @@ def test_a_topic_can_be_followed() -> None:
     assert "orders" in env.explain()
 
 
+def test_what_the_program_holds_in_memory_can_be_followed() -> None:
+    env = environment()
+    prices = pd.DataFrame({"k": ["fig"], "price": [3]})
+    orders = env.from_source(topic(), None, "orders").lookup_join(prices, on="k", distribution="keyed")
+    orders.apply(lambda order, row: row.price, Types.LONG()).union(env.from_collection([1, 2])).print()
+    assert "Lookup Join" in env.explain()
+
+
 def test_another_source_is_named_with_its_line() -> None:
     env = environment()
     env.from_source(topic(), None, "orders").print()
-    env.from_collection([1, 2, 3]).name("numbers").print()
+    env.from_sequence(1, 3).name("numbers").print()
     with pytest.raises(UnsupportedError, match=r"'numbers'.*test_pipelined_checks\.py:\d+.*cannot be followed"):
         env.explain()
     with pytest.raises(UnsupportedError, match="'numbers'"):

@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from penstock.common import Configuration, Types, WatermarkStrategy
+from penstock.common import Types, WatermarkStrategy
 from penstock.common.errors import JobExecutionException
 from penstock.common.time import Time
-from penstock.datastream import OutputTag, StreamExecutionEnvironment
-from penstock.datastream.functions import (
-    BroadcastProcessFunction,
-    KeyedProcessFunction,
-    ProcessFunction,
-    RuntimeContext,
-)
-from penstock.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from penstock.datastream import OutputTag
+from penstock.datastream.functions import BroadcastProcessFunction, KeyedProcessFunction, ProcessFunction
+from penstock.datastream.state import MapStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.execution import engines
-from penstock.execution.job_client import JobClient
-from penstock.testing.memory_sink import MemorySink
-from pipelined.list_source import PAIRS, ListSource, pairs, timed
+from pipelined.list_source import PAIRS, ListSource, pairs, timed, two_splits
+from pipelined.local_pipelined import environment
+from pipelined.running_count import Running
+
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness("1 s")
-
-
-@pytest.fixture(autouse=True)
-def _tasks_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engines._ENGINES, "pipelined", ("pipelined.local_pipelined", "LocalPipelinedEngine"))
-
-
-def environment(latency: str, **options: str) -> StreamExecutionEnvironment:
-    configuration = Configuration()
-    if latency == "pipelined":
-        configuration.set_string("execution.latency", "pipelined")
-        configuration.set_string("execution.pipelined.epoch", "60 ms")
-    else:
-        configuration.set_string("execution.engine", "local")
-    for key, value in {"pipeline.auto-watermark-interval": "10 ms", "restart-strategy.type": "none", **options}.items():
-        configuration.set_string(key.replace("__", "."), value)
-    return StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
-
-
-def two_splits(per_epoch: int = 5) -> ListSource:
-    return ListSource(
-        timed(pairs(3, 12)), timed(pairs(3, 12, first=100), step=700), record_type=PAIRS, per_epoch=per_epoch
-    )
-
-
-class Running(KeyedProcessFunction):
-    """The number of each record among those of its key."""
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
-
-    def process_element(self, value, ctx):
-        count = (self._count.value() or 0) + 1
-        self._count.update(count)
-        yield value[0], count
 
 
 @pytest.mark.parametrize("latency", ["epochs", "pipelined"])
@@ -157,23 +117,3 @@ def test_a_failing_function_is_reported_with_its_record() -> None:
     stream = env.from_source(two_splits(), None, "pairs").key_by(lambda pair: pair[0]).map(lambda pair: 1 // pair[1])
     with pytest.raises(JobExecutionException, match=r"ZeroDivisionError(.|\n)*\('key-0', 0\)"):
         list(stream.execute_and_collect())
-
-
-def test_a_job_goes_on_where_it_was_stopped_in_either_mode(tmp_path: Path) -> None:
-    """The checkpoint is the same: a job changes its mode from one start to the next."""
-    sink = MemorySink()
-
-    def start(latency: str) -> JobClient:
-        env = environment(latency, execution__checkpointing__dir=str(tmp_path / "checkpoint"))
-        records = env.from_source(two_splits(per_epoch=2), None, "pairs").uid("pairs")
-        records.key_by(lambda pair: pair[0]).process(Running()).uid("running").sink_to(sink).uid("sink")
-        return env.execute_async("counts")
-
-    for latency in ("pipelined", "epochs"):
-        before, job = len(sink.epochs), start(latency)
-        while len(sink.epochs) <= before:
-            if job.has_ended(0.005):
-                pytest.fail(f"the job ended before it was stopped: {job.wait()}")
-        job.cancel().result()
-    start("pipelined").wait(60)
-    assert Counter(sink.records) == Counter((f"key-{key}", count) for key in range(3) for count in range(1, 9))

@@ -1,24 +1,22 @@
-"""From topic to topic in pipelined mode on Spark, with a driver that is killed in the middle of an epoch."""
+"""From topic to topic in pipelined mode on Spark, with drivers and workers that are killed."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from faults.processes import kill_group
 from kafka.pipe_job import published
-from kafka.sending import PARTITIONS, ContinuousSender, oracle
+from kafka.sending import PARTITIONS, ContinuousSender, Record, oracle
+from pipelined.job_process import JobProcess
 from services.kafka import KafkaBroker
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
-SCRIPT = Path(__file__).with_name("topics_job.py")
-SECONDS = 240
+OF_DRIVERS = {"manifest.before": "state is staged, no manifest names it", "manifest.after": "nothing is published"}
+OF_WORKERS = {"program.record": 300, "task.state.staged": 2}
+"""How often a worker gets there before it dies: in the middle of an epoch, and at the end of one."""
 
 
 class Topics:
@@ -27,46 +25,45 @@ class Topics:
     def __init__(self, broker: KafkaBroker, directory: Path) -> None:
         self.bootstrap = broker.bootstrap
         self.source, self.at_once, self.exactly_once = (broker.create_topic(partitions=PARTITIONS) for _ in range(3))
-        self._errors = directory / "errors.txt"
         self._directory = directory
 
-    def start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, str(SCRIPT), self.bootstrap, self.source, self.at_once, self.exactly_once]
-        with self._errors.open("w") as errors:
-            return subprocess.Popen(
-                [*command, str(self._directory)],
-                env={**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])},
-                stderr=errors,
-                text=True,
-                start_new_session=True,
-            )
+    def start(self, fail_points: str = "") -> JobProcess:
+        topics = (self.bootstrap, self.source, self.at_once, self.exactly_once)
+        errors = self._directory / "errors.txt"
+        return JobProcess("topics_job.py", *topics, self._directory, errors=errors, fail_points=fail_points)
 
-    def wait_for(self, job: subprocess.Popen[str], topic: str, count: int) -> None:
-        deadline = time.monotonic() + SECONDS
-        while sum(published(self.bootstrap, topic).values()) < count:
-            assert job.poll() is None, self._errors.read_text()
-            assert time.monotonic() < deadline, f"no {count} results in {topic}: {self._errors.read_text()}"
+    def count(self, topic: str) -> int:
+        return sum(published(self.bootstrap, topic).values())
+
+    def check(self, sent: Iterable[Record], when: str) -> None:
+        """Every result is right, and the sink that waits for the end of an epoch has shown none twice."""
+        at_once, exactly_once = (published(self.bootstrap, topic) for topic in (self.at_once, self.exactly_once))
+        right = oracle(list(sent))
+        assert exactly_once <= right, when
+        assert set(at_once) <= set(right), when
+        assert set(exactly_once) <= set(at_once), when
 
 
-def test_a_driver_that_is_killed_in_the_middle_of_an_epoch_loses_and_repeats_nothing(
+def test_drivers_and_workers_that_are_killed_at_any_moment_lose_and_repeat_nothing(
     kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:
     topics = Topics(kafka_broker, tmp_path)
     with ContinuousSender(topics.bootstrap, topics.source) as sender:
-        job = topics.start()
-        try:
+        with topics.start() as job:
             # An epoch has ended when the sink that waits for its end has shown something; the next is under way.
-            topics.wait_for(job, topics.exactly_once, 1)
-            results = sum(published(topics.bootstrap, topics.at_once).values())
-            topics.wait_for(job, topics.at_once, results + 20)
-        finally:
-            kill_group(job)
-        sender.stop()
-    job = topics.start()
-    try:
-        topics.wait_for(job, topics.exactly_once, len(sender.sent))
-    finally:
-        kill_group(job)
+            job.wait_until(lambda: topics.count(topics.exactly_once) > 0, "the end of an epoch")
+            shown = topics.count(topics.at_once)
+            job.wait_until(lambda: topics.count(topics.at_once) >= shown + 20, "a result of the next epoch")
+        topics.check(sender.sent, "a driver was killed while an epoch ran")
+        for step, moment in OF_DRIVERS.items():
+            with topics.start(f"{step}=kill") as job:
+                assert job.is_killed(), step
+            topics.check(sender.sent, f"a driver was killed when {moment}")
+        marks = {tmp_path / step: f"{step}@{hit}" for step, hit in OF_WORKERS.items()}
+        with topics.start(";".join(f"{point}=once:{mark}" for mark, point in marks.items())) as job:
+            job.wait_until(lambda: all(mark.exists() for mark in marks), "the death of two workers")
+            sender.stop()
+            job.wait_until(lambda: topics.count(topics.exactly_once) >= len(sender.sent), "the last result")
     right = oracle(sender.sent)
     assert published(topics.bootstrap, topics.exactly_once) == right
     at_once = published(topics.bootstrap, topics.at_once)

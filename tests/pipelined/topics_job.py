@@ -7,6 +7,8 @@ from pathlib import Path
 
 from faults.rolling_job import INPUT, OUTPUT, RollingSum
 from penstock.common import Configuration, WatermarkStrategy
+from penstock.common.fail_points import reach
+from penstock.common.typeinfo import RowTypeInfo
 from penstock.connectors.deserialization import JsonDeserializationSchema
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.base import DeliveryGuarantee
@@ -14,8 +16,16 @@ from penstock.datastream.connectors.kafka import KafkaRecordSerializationSchema,
 from penstock.datastream.formats.json import JsonRowSerializationSchema
 
 
-def sink_to(bootstrap: str, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink:
-    schema = JsonRowSerializationSchema.builder().with_type_info(OUTPUT).build()
+class SumWithFailPoint(RollingSum):
+    """A worker can be killed among the records of an epoch."""
+
+    def process_element(self, value, ctx):
+        reach("program.record")
+        yield from super().process_element(value, ctx)
+
+
+def sink_to(bootstrap: str, topic: str, guarantee: DeliveryGuarantee, record_type: RowTypeInfo = OUTPUT) -> KafkaSink:
+    schema = JsonRowSerializationSchema.builder().with_type_info(record_type).build()
     serializer = (
         KafkaRecordSerializationSchema.builder().set_topic(topic).set_value_serialization_schema(schema).build()
     )
@@ -40,7 +50,7 @@ def main() -> None:
     configuration = Configuration()
     configuration.set_string("execution.latency", "pipelined")
     configuration.set_string("execution.checkpointing.dir", str(arguments.directory / "checkpoint"))
-    configuration.set_string("execution.checkpointing.interval", "2 s")
+    configuration.set_string("execution.checkpointing.interval", "1 s")
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
     source = (
         KafkaSource.builder()
@@ -51,7 +61,7 @@ def main() -> None:
     sums = (
         env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "payments")
         .key_by("k")
-        .process(RollingSum(noise=False), output_type=OUTPUT)
+        .process(SumWithFailPoint(noise=False), output_type=OUTPUT)
     )
     sums.sink_to(sink_to(arguments.bootstrap, arguments.at_once, DeliveryGuarantee.AT_LEAST_ONCE))
     sums.sink_to(sink_to(arguments.bootstrap, arguments.exactly_once, DeliveryGuarantee.EXACTLY_ONCE))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from faults.processes import KILLED, kill_group
+from faults.processes import KILLED
 from faults.rolling_job import expected, write_input
 from penstock.cli.dev_servers.postgres import PASSWORD, USER
 from penstock.common import Configuration, Types, fail_points
@@ -22,6 +20,7 @@ from penstock.connectors.jdbc.table_reader import TableReader
 from penstock.datastream import StreamExecutionEnvironment
 from postgres.table_job import COLUMNS, published, start_table_job
 from services.postgres import Postgres
+from services.python_process import run_python
 
 SCRIPT = Path(__file__).with_name("table_job.py")
 LOCAL = {"execution.engine": "local", "execution.epoch.max-records": "25"}
@@ -36,20 +35,8 @@ def directory(tmp_path: Path) -> Path:
 
 
 def run_process(directory: Path, table: str, url: str, fail_points: str = "") -> subprocess.CompletedProcess[str]:
-    tests = str(Path(__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), str(directory), table, f"{url}?user={USER}&password={PASSWORD}"],
-        env={**os.environ, ENVIRONMENT_VARIABLE: fail_points, "PYTHONPATH": tests},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=SECONDS)
-    finally:
-        kill_group(process)
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+    address = f"{url}?user={USER}&password={PASSWORD}"
+    return run_python(SCRIPT, directory, table, address, more_environment={ENVIRONMENT_VARIABLE: fail_points})
 
 
 @pytest.mark.spark

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from conformance.operators import OPERATORS
 from penstock.common import Configuration, Types
@@ -16,14 +12,6 @@ from penstock.connectors.files import FileSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.state import Savepoint
 from savepoints.ledger_job import AtEpoch
-
-
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    """In memory where the system has a place for that: a run waits for many disk writes."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as path:
-        yield Path(path)
 
 
 def environment(directory: Path, checkpoint: str, **options: Any) -> StreamExecutionEnvironment:
@@ -53,15 +41,15 @@ def published(directory: Path) -> Counter[str]:
     return Counter(line for path in (directory / "out").rglob("*.txt") for line in path.read_text().splitlines())
 
 
-def test_a_savepoint_in_the_middle_changes_nothing(directory: Path) -> None:
-    environment(directory / "through", "first").execute()
-    expected = published(directory / "through")
+def test_a_savepoint_in_the_middle_changes_nothing(tmp_path: Path) -> None:
+    environment(tmp_path / "through", "first").execute()
+    expected = published(tmp_path / "through")
     hook = AtEpoch(4)
-    env = environment(directory, "first")
-    hook.run(env.execute_async, lambda client: client.stop_with_savepoint(False, str(directory / "savepoints")))
+    env = environment(tmp_path, "first")
+    hook.run(env.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "savepoints")))
     savepoint = Savepoint.load(hook.result.result())
-    assert 0 < sum(published(directory).values()) < sum(expected.values())
+    assert 0 < sum(published(tmp_path).values()) < sum(expected.values())
     # What says what it is, is shown as that.
     assert [each.name for each in savepoint.states if each.form and each.form.value == "raw" and each.kind] == []
-    environment(directory, "second", **{"execution.savepoint.path": savepoint.path}).execute()
-    assert published(directory) == expected
+    environment(tmp_path, "second", **{"execution.savepoint.path": savepoint.path}).execute()
+    assert published(tmp_path) == expected

@@ -6,18 +6,16 @@ import pdb
 import sys
 import sysconfig
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
-import penstock
+from penstock.common.call_site import is_own_file
 from penstock.runtime.failures import safe_repr
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.state.key_encoding import decode_key
 
-_PACKAGE_DIRECTORY = str(Path(penstock.__file__).resolve().parent)
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -95,12 +93,12 @@ def _operator_above(frame: FrameType) -> KeyedFunctionOperator | None:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(_PACKAGE_DIRECTORY)
+    return is_own_file(frame.f_code.co_filename)
 
 
 def _is_users(frame: FrameType) -> bool:
     """Whether the code is the program's: neither ours nor Python's nor an installed package's."""
-    return not frame.f_code.co_filename.startswith((_PACKAGE_DIRECTORY, "<", *_INSTALLED))
+    return not (_is_ours(frame) or frame.f_code.co_filename.startswith(("<", *_INSTALLED)))
 
 
 def _print_call(frame: FrameType, operator: KeyedFunctionOperator) -> None:

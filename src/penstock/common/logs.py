@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Generator, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from types import MappingProxyType
+from typing import Any, TextIO, TypeVar
 
 _ROOT = "penstock"
+_Row = TypeVar("_Row")
+_about: ContextVar[Mapping[str, Any]] = ContextVar("penstock-log-context", default=MappingProxyType({}))
+"""What this thread works on; a logger that knows better says so itself."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/+@%,[]*#")
 
 
@@ -42,6 +48,24 @@ def job_logger(job: str, operator: str | None = None, subtask: int | None = None
     )
 
 
+@contextmanager
+def logging_about(**context: Any) -> Generator[None]:
+    """Lets every line that this thread writes meanwhile, by whatever logger, say what it is about."""
+    before = _about.get()
+    _about.set({**before, **context})
+    try:
+        yield
+    finally:
+        # No `reset`: a generator that is given up may end in another thread than it began in.
+        _about.set(before)
+
+
+def made_about(rows: Iterator[_Row], **context: Any) -> Iterator[_Row]:
+    """The rows; while they are made, lines of this thread say what they are about."""
+    with logging_about(**context):
+        yield from rows
+
+
 def configure_logging(level: str = "info", form: str = "text", stream: TextIO | None = None) -> None:
     """Makes this process write Penstock's messages to a stream (stderr unless given), in one form.
 
@@ -61,6 +85,20 @@ def configure_logging_once(level: str, form: str) -> None:
     """`configure_logging`, unless the program has given Penstock's messages a handler itself."""
     if not logging.getLogger(_ROOT).handlers:
         configure_logging(level, form)
+
+
+def configure_task_logging(level: str, form: str) -> None:
+    """`configure_logging_once` for a process of tasks; where it is nobody else's, also for the program's loggers.
+
+    In the driver's process, and where the program has set up logging itself, the program's loggers are left alone.
+    """
+    penstock, program = logging.getLogger(_ROOT), logging.getLogger()
+    if penstock.handlers:
+        return
+    configure_logging(level, form)
+    if not program.handlers:
+        program.addHandler(penstock.handlers[0])
+        program.setLevel(level.upper())
 
 
 class _StructuredHandler(logging.StreamHandler[TextIO]):
@@ -90,6 +128,7 @@ def _facts(record: logging.LogRecord) -> dict[str, Any]:
         "level": record.levelname,
         "process": record.process,
         "logger": record.name,
+        **_about.get(),
         **getattr(record, "context", {}),
         "message": record.getMessage(),
     }

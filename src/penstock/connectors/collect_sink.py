@@ -20,7 +20,6 @@ from penstock.connectors.sink import (
     Token,
 )
 from penstock.connectors.staged_records import pack_records, unpack_records
-from penstock.state.storage import CheckpointStorage
 
 Consumer = Callable[[list[Any]], object]
 
@@ -28,17 +27,20 @@ Consumer = Callable[[list[Any]], object]
 class CollectSink(Sink):
     """Calls `consumer` on the driver with lists of records, epoch by epoch and in the order of the subtasks.
 
-    Each epoch is handed over once in a run of the program; after a crash the newest one comes again in the new run.
+    Each epoch is handed over once in a run of the program, however often the job is restarted in it; after a crash of
+    the program the newest one comes again in the new run.
     Numbers of the type FLOAT come as in PyFlink, with no more digits than their 32 bits hold.
     """
 
     def __init__(self, consumer: Consumer, type_info: TypeInformation | None = None) -> None:
         self._consumer: Consumer | None = consumer
         self._type_info = type_info
+        self._handed_over: dict[str, EpochId] = {}
+        """The newest epoch of each job. A job that restarts has a new committer, which publishes that epoch again."""
 
     def __getstate__(self) -> dict[str, Any]:
         # The consumer stays with the driver: queues and locks cannot travel, and tasks do not need it.
-        return {**self.__dict__, "_consumer": None}
+        return {**self.__dict__, "_consumer": None, "_handed_over": {}}
 
     @property
     def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
@@ -48,7 +50,8 @@ class CollectSink(Sink):
         return _CollectWriter(context)
 
     def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
-        return _CollectCommitter(self._in_flinks_form(), codec_for(self._type_info), context.storage)
+        codec = codec_for(self._type_info)
+        return _CollectCommitter(self._in_flinks_form(), codec, context, self._handed_over)
 
     def _in_flinks_form(self) -> Consumer:
         consumer, short = self._consumer, short_floats_in(self._type_info)
@@ -75,15 +78,19 @@ class _CollectWriter(SinkWriter):
 
 
 class _CollectCommitter(Committer):
-    def __init__(self, consumer: Consumer, codec: RecordCodec, storage: CheckpointStorage) -> None:
+    def __init__(
+        self, consumer: Consumer, codec: RecordCodec, context: CommitterContext, handed_over: dict[str, EpochId]
+    ) -> None:
         self._consumer = consumer
         self._codec = codec
-        self._storage = storage
-        self._handed_over: EpochId | None = None
+        self._storage = context.storage
+        self._job_id = context.job_id
+        self._handed_over = handed_over
 
     def commit(self, epoch: EpochId, tokens: Sequence[Token]) -> None:
-        if self._handed_over is not None and epoch <= self._handed_over:
+        before = self._handed_over.get(self._job_id)
+        if before is not None and epoch <= before:
             return
         for token in sorted(tokens, key=lambda token: (token["subtask"], token["part"])):
             self._consumer(unpack_records(self._storage.read_verified(token["path"]), self._codec))
-        self._handed_over = epoch
+        self._handed_over[self._job_id] = epoch

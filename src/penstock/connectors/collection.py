@@ -11,6 +11,8 @@ import cloudpickle
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.typeinfo import TypeInformation
+from penstock.connectors.live_rows import LiveRowsEnumerator, LiveRowsReader
+from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -25,7 +27,7 @@ _CHUNK_VALUES = 8_192
 _POSITION = "position"
 
 
-class CollectionSource(Source):
+class CollectionSource(Source, LiveSource):
     """Reads a list of values, in order, as one split.
 
     The list is copied: what the program does to its own later changes nothing. It travels to the tasks pickled in
@@ -75,6 +77,12 @@ class CollectionSource(Source):
 
     def create_reader(self) -> SplitReader:  # noqa: D102
         return _CollectionReader(self)
+
+    def create_live_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:  # noqa: D102
+        return LiveRowsEnumerator(self._count, context)
+
+    def create_live_reader(self) -> LiveReader:  # noqa: D102
+        return LiveRowsReader(self.create_reader())
 
     def describe(self) -> str:  # noqa: D102
         return f"collection of {self._count} values"

@@ -15,6 +15,8 @@ from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.arrow_columns import columns_of
 from penstock.connectors.arrow_types import type_of_schema
 from penstock.connectors.batches import MAX_BATCH_RECORDS
+from penstock.connectors.live_rows import LiveRowsEnumerator, LiveRowsReader
+from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -47,7 +49,7 @@ def dataframe_source(dataframe: Any) -> Source:
     )
 
 
-class ArrowTableSource(Source):
+class ArrowTableSource(Source, LiveSource):
     """The rows of an Arrow table, in order, as one split; without a type, the table's schema is the type."""
 
     def __init__(self, table: pa.Table, type_info: TypeInformation | None = None) -> None:
@@ -74,6 +76,12 @@ class ArrowTableSource(Source):
 
     def create_reader(self) -> SplitReader:  # noqa: D102
         return _TableReader(self)
+
+    def create_live_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:  # noqa: D102
+        return LiveRowsEnumerator(self._table.num_rows, context)
+
+    def create_live_reader(self) -> LiveReader:  # noqa: D102
+        return LiveRowsReader(self.create_reader())
 
     def describe(self) -> str:  # noqa: D102
         return f"table of {self._table.num_rows} rows"

@@ -39,6 +39,7 @@ class JsonDeserializationSchema(DeserializationSchema):
     def __init__(self, type_info: RowDescription) -> None:
         self._type_info: TypeInformation = row_type_of("JsonDeserializationSchema", type_info)
         self._columns = JsonColumns(self._type_info)
+        self._codec = codec_for(self._type_info)
 
     def __reduce__(self) -> tuple[type[JsonDeserializationSchema], tuple[TypeInformation]]:
         return type(self), (self._type_info,)
@@ -53,7 +54,7 @@ class JsonDeserializationSchema(DeserializationSchema):
             columns = self._columns.of_documents(present)
         except JsonError as problem:
             raise DeserializationError(places[problem.index], problem.reason) from None
-        return Batch(codec_for(self._type_info), columns=columns, timestamps=times)
+        return Batch(self._codec, columns=columns, timestamps=times)
 
 
 class FunctionDeserializationSchema(DeserializationSchema):

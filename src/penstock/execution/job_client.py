@@ -13,7 +13,7 @@ from penstock.common.completable_future import CompletableFuture
 from penstock.common.errors import ConfigurationError, JobExecutionException, PenstockError, UnsupportedError
 from penstock.common.job import JobExecutionResult, JobID, JobStatus
 from penstock.common.job_client import JobClient as CommonJobClient
-from penstock.common.logs import job_logger
+from penstock.common.logs import job_logger, logging_about
 from penstock.engine.epochs.runner import EpochRunner
 from penstock.engine.epochs.savepoints import SavepointRequest
 from penstock.execution.live_display import show_live
@@ -166,7 +166,8 @@ class JobClient(CommonJobClient):
 
     def _run(self) -> None:
         try:
-            self._runner.run()
+            with logging_about(job=self.plan.job_name):
+                self._runner.run()
         except PenstockError as error:
             self._end(error if isinstance(error, JobExecutionException) else _failed(error))
         except Exception as error:
@@ -198,6 +199,9 @@ class JobClient(CommonJobClient):
         finally:
             # Whatever else goes wrong: nobody waits for ever.
             self._ended = time.monotonic()
+            if isinstance(error, JobExecutionException) and error.report is not None:
+                # The report says where it happened; the frames of the driver's loop say nothing to anyone.
+                error = error.with_traceback(None)
             if error is not None:
                 self._result.set_exception(error)
             else:

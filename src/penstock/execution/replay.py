@@ -136,7 +136,7 @@ def _planned_again(
         bounded=job.batch,
         union_lists=state.union_lists,
     )
-    return header, tuple(map(tuple, assign_to_tasks(work.reads, job.stage_parallelism[0])))
+    return header, tuple(map(tuple, assign_to_tasks(job, work.reads)))
 
 
 def _compiled(plan: Plan, configuration: Configuration, storage: ReplayStorage) -> CompiledJob:

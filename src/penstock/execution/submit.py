@@ -136,6 +136,13 @@ def _client(
     return client
 
 
+def _minimum_spacing(configuration: Configuration) -> int:
+    """How long after the beginning of an epoch the next one begins at the earliest, in ms."""
+    spacing = configuration.get(options.EPOCH_INTERVAL)
+    # In pipelined mode the interval is how long an epoch lasts; behind one that was cut short the next begins at once.
+    return spacing if is_pipelined(configuration) else max(spacing, configuration.get(options.CHECKPOINT_INTERVAL))
+
+
 def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:
     retained = configuration.get(options.NUM_RETAINED) or configuration.get(options.RETAINED_CHECKPOINTS)
     settings = EpochSettings(
@@ -146,7 +153,7 @@ def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _Chec
         ),
         bounded=job.batch,
         retained=retained,
-        minimum_spacing_ms=max(map(configuration.get, (options.EPOCH_INTERVAL, options.CHECKPOINT_INTERVAL))),
+        minimum_spacing_ms=_minimum_spacing(configuration),
         minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE),
         watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
         target_latency_ms=configuration.get(options.TARGET_LATENCY),

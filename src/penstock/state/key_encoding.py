@@ -30,7 +30,7 @@ UTF-8.
 
 Which values are the same key:
 - `1`, `1.0`, `True` and `Decimal(1)` are four keys, as in a stream of one declared type; a tuple and a named
-  tuple of the same items are two. Numbers of numpy are the Python numbers that they equal.
+  tuple of the same items are two. Numbers and time spans of numpy are those of Python that they equal.
 - Decimals of the same value are the same key: 1.0, 1.00 and 1; 0 and -0; every NaN. The canonical form has no
   trailing zeros: `-12E3`, `0E0`, `NaN`, `Infinity`, `-Infinity`; decoding 1.00 gives 1.
 - Datetimes with a zone are the same key when they are the same instant. `fold` does not count elsewhere.
@@ -123,7 +123,11 @@ def _encode_time(value: dt.time) -> bytes:
 def _encode_datetime(value: dt.datetime) -> bytes:
     if value.tzinfo is None or value.utcoffset() is None:
         return _TAG_U64.pack(0x0B, (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND + _SIGN)
-    return _TAG_U64.pack(0x0C, (value - _EPOCH_UTC) // _MICROSECOND + _SIGN)
+    try:
+        instant = value.astimezone(dt.UTC)
+    except OverflowError as error:
+        raise KeyEncodingError(f"{value!r} cannot be a key: in UTC it is outside of the years 1 to 9999") from error
+    return _TAG_U64.pack(0x0C, (instant - _EPOCH_UTC) // _MICROSECOND + _SIGN)
 
 
 def _encode_tuple(value: tuple[object, ...]) -> bytes:
@@ -177,8 +181,10 @@ def _encode_other(value: object) -> bytes:
         items = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
         return b"\x0e" + _class_name(cls) + _encode_tuple(items)[1:]
     if isinstance(value, np.bool_ | np.integer | np.floating):
-        return encode_key(value.item())
-    if getattr(value, "nanosecond", 0):
+        return encode_key(_python_number(value))
+    if isinstance(value, dt.datetime) and value != value:  # noqa: PLR0124
+        raise KeyEncodingError(f"{value!r} cannot be a key: it is no point in time. Use None.")
+    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
         raise KeyEncodingError(f"{value!r} cannot be a key: it has nanoseconds, and keys have microseconds. Round it.")
     if isinstance(value, Enum):
         raise KeyEncodingError(f"{value!r} cannot be a key: it is no single member of its enum")
@@ -191,6 +197,16 @@ def _encode_other(value: object) -> bytes:
         "a tuple, named tuple or dataclass of these. For lists use a tuple; for other classes use the fields "
         "that make the key."
     )
+
+
+def _python_number(value: Any) -> object:
+    number = value.item()
+    # numpy gives a long double back as it is, and a time span that Python cannot hold as a bare count of its units.
+    if isinstance(number, np.generic) or (isinstance(value, np.timedelta64) and not isinstance(number, dt.timedelta)):
+        raise KeyEncodingError(
+            f"{value!r} cannot be a key: Python has no number that is always the same. Use a float, or a timedelta."
+        )
+    return number
 
 
 _class_names: dict[type[Any], bytes] = {}

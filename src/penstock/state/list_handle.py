@@ -6,7 +6,8 @@ joined with it. So a list of n elements has at most log n parts, and an element 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 from penstock.state.handle import ContainerHandle
@@ -30,8 +31,8 @@ class CachedList:
 class ListHandle(ContainerHandle[CachedList], ListState[Any]):
     """`ListState`."""
 
-    _has_first_part = True
-    """Whether a list that is not empty has its first part: what expires may leave gaps."""
+    _may_have_gaps = False
+    """Whether parts in the middle may be missing: where elements expire, for instance."""
 
     def get(self) -> list[Any]:
         """The elements, in a list of the caller's own."""
@@ -63,19 +64,27 @@ class ListHandle(ContainerHandle[CachedList], ListState[Any]):
         cached.part_sizes = []
 
     def _load(self, key: bytes) -> CachedList:
-        prefix = self.keys_in_store.of(key)
-        if self._has_first_part and self._store.get(_part(prefix, 0)) is None:
-            # Most keys that are new have no list: to find no entry costs much less than to look for many.
-            self._size += 1
-            return CachedList([], [])
         elements: list[Any] = []
         sizes: list[int] = []
-        for _, data in self._store.scan(prefix, end_of_prefix(prefix)):
+        for data in self._parts(self.keys_in_store.of(key)):
             part = self._serializer.loads_many(data)
             elements += part
             sizes.append(len(part))
         self._size += len(elements) + 1
         return CachedList(elements, sizes)
+
+    def _parts(self, prefix: bytes) -> Iterator[bytes]:
+        """What the store has of a list."""
+        if self._may_have_gaps:
+            for _, data in self._store.scan(prefix, end_of_prefix(prefix)):
+                yield data
+            return
+        # Most lists have one part or none: to find each costs much less than to look for all in a range.
+        for number in count():
+            data = self._store.get(_part(prefix, number))
+            if data is None:
+                return
+            yield data
 
     def _save(self, key: bytes, prefix: bytes, cached: CachedList) -> None:
         sizes, elements = cached.part_sizes, cached.elements

@@ -22,7 +22,8 @@ _PREFIX_BYTES = 480
 """Keys of this length or more are stored under this much of them and a digest, the whole key in the value."""
 _TAG_KEY = b"tag"
 _AFTER_ALL_KEYS = b"\xff" * 64
-_SCAN_PART = 1000
+_FIRST_PART = 4
+_LARGEST_PART = 1024
 _NOT_CHANGED = object()
 _NOT_SEEN = object()
 _key_of = itemgetter(0)
@@ -290,8 +291,11 @@ def _in_key_order(cursor: Any, start: bytes, end: bytes) -> Iterator[tuple[bytes
     run: list[tuple[bytes, bytes]] = []
     run_prefix = b""
     entries = iter(cursor)
-    # Stores of short keys are read by the thousand; the rest, entry by entry.
-    while part := list(islice(entries, _SCAN_PART)):
+    # Stores of short keys are read by the thousand; the rest, entry by entry. What belongs to one key is a few entries:
+    # nothing much is to be read behind them.
+    size = _FIRST_PART
+    while part := list(islice(entries, size)):
+        size = min(2 * size, _LARGEST_PART)
         if not (start <= part[0][0] and part[-1][0] < end and max(map(len, map(_key_of, part))) < _PREFIX_BYTES):
             entries = chain(part, entries)
             break

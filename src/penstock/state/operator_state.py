@@ -52,7 +52,7 @@ def unite(lists: Sequence[Sequence[T]]) -> list[T]:
 class _OperatorListHandle(ListHandle):
     """A list without a key. It is often set anew with what it has already: that costs nothing."""
 
-    _has_first_part = False
+    _may_have_gaps = True
 
     def _put(self, store_key: bytes, data: bytes) -> None:
         if self._store.get(store_key) != data:

@@ -114,7 +114,7 @@ class ExpiringAggregatingHandle(_ExpiringValueHandle, AggregatingHandle):
 class ExpiringListHandle(ExpiringHandle, ListHandle):
     """`ListState`: every element has its own last use."""
 
-    _has_first_part = False
+    _may_have_gaps = True
 
     def get(self) -> list[Any]:
         """The elements, in a list of the caller's own."""

@@ -29,6 +29,7 @@ from penstock.state.savepoints.header import OperatorDescription
 from penstock.testing.capture import Capture, Emitted, ignore
 from penstock.testing.chain_subtask import ChainSubtask, Entries
 from penstock.testing.harness_restore import spread
+from penstock.testing.script import check_time
 
 _OUTPUT = "harness output"
 
@@ -76,12 +77,16 @@ class Harness:
         configuration.set_string("execution.engine", "local")
         env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(parallelism)
         count = len(inspect.signature(build).parameters)
+        if len(input_types) > count:
+            raise ArgumentError(f"harness: there are {len(input_types)} types for {count} streams")
         types = [*input_types, *[None] * (count - len(input_types))]
         inputs = [
             env.from_collection([], each or Types.PICKLED_BYTE_ARRAY()).uid(_input_uid(number))
             for number, each in enumerate(types)
         ]
         result = build(*inputs)
+        if not isinstance(result, DataStream):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"harness: build returned {result!r} ({type(result).__name__}); expected a DataStream")
         self._output = Capture()
         self._side_outputs = _capture_side_outputs(result)
         plain = result.origin if isinstance(result, KeyedStream) else result
@@ -98,28 +103,28 @@ class Harness:
 
     def process_element(self, value: Any, timestamp: int | None = None) -> None:
         """A record of the first stream."""
-        self._process(0, value, timestamp)
+        self._process("process_element", 0, value, timestamp)
 
     process_element1 = process_element
 
     def process_element2(self, value: Any, timestamp: int | None = None) -> None:
         """A record of the second stream."""
-        self._process(1, value, timestamp)
+        self._process("process_element2", 1, value, timestamp)
 
     process_broadcast_element = process_element2
 
     def process_watermark(self, watermark: int) -> None:
-        """A watermark on all streams."""
+        """A watermark on all streams. One that is not above the last is ignored: event time never goes back."""
         for number in range(len(self._watermarks)):
-            self._watermark(number, watermark)
+            self._watermark("process_watermark", number, watermark)
 
     def process_watermark1(self, watermark: int) -> None:
         """A watermark on the first stream."""
-        self._watermark(0, watermark)
+        self._watermark("process_watermark1", 0, watermark)
 
     def process_watermark2(self, watermark: int) -> None:
         """A watermark on the second stream."""
-        self._watermark(1, watermark)
+        self._watermark("process_watermark2", 1, watermark)
 
     def set_processing_time(self, now: int) -> None:
         """Sets the clock, and fires what is due.
@@ -127,6 +132,12 @@ class Harness:
         As in Flink's runtime a window of processing time is over when the clock shows its end, not its last
         millisecond: `[0, 10)` fires at 10.
         """
+        check_time("set_processing_time", "now", now)
+        if now < self._processing_time:
+            raise ArgumentError(
+                f"set_processing_time: now is {now}, and the clock shows {self._processing_time}; expected a time that "
+                "is not before it"
+            )
         self._processing_time = now
         for subtask in self._subtasks.values():
             subtask.set_processing_time(now)
@@ -185,6 +196,8 @@ class Harness:
 
         The snapshot may be of a harness with another parallelism: its state is spread over the subtasks of this one.
         """
+        if not isinstance(snapshot, HarnessSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"restore: {snapshot!r} is no snapshot of a harness; expected what snapshot() returned")
         entries = snapshot.entries
         if snapshot.parallelism != self._parallelism:
             entries = spread(snapshot.operators, entries, snapshot.union_lists, cloudpickle.loads(self._job))
@@ -226,15 +239,25 @@ class Harness:
     def _source(self, number: int) -> ChainSubtask:
         return self._subtasks[self._source_chain[_input_uid(number)], 0]
 
-    def _process(self, number: int, value: Any, timestamp: int | None) -> None:
-        source = self._source(number)
+    def _running_source(self, step: str, number: int) -> ChainSubtask:
+        if self._is_closed:
+            raise ArgumentError(f"{step}: the streams have ended, by close(); restore(...) goes back before that")
+        if number >= len(self._watermarks):
+            raise ArgumentError(f"{step}: build takes one stream; there is no second one")
+        return self._source(number)
+
+    def _process(self, step: str, number: int, value: Any, timestamp: int | None) -> None:
+        source = self._running_source(step, number)
+        if timestamp is not None:
+            check_time(step, "timestamp", timestamp)
         stamps: list[int | None] | None = None if timestamp is None else [timestamp]
         source.emit_from_source(Batch(self._codecs[number], values=[value], timestamps=stamps))
         self._pass_on(source)
 
-    def _watermark(self, number: int, watermark: int) -> None:
+    def _watermark(self, step: str, number: int, watermark: int) -> None:
+        source = self._running_source(step, number)
+        check_time(step, "watermark", watermark)
         self._watermarks[number] = max(watermark, self._watermarks[number])
-        source = self._source(number)
         source.watermark_from_source(watermark)
         self._pass_on(source)
 

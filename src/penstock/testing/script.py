@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.common.errors import ArgumentError
 from penstock.common.time import DurationLike, parse_duration
+from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,25 @@ class Failure:
 Step = Record | Watermark | Pause | Failure
 
 
+def check_time(maker: str, argument: str, given: Any) -> None:
+    """Refuses what is no time: NaN and all that is not a whole number of 64 bits."""
+    if type(given) is not int or not MIN_TIMESTAMP <= given <= MAX_TIMESTAMP:
+        raise ArgumentError(
+            f"{maker}: {argument} is {given!r}; expected whole milliseconds that fit into 64 bits (int(...) makes a "
+            "whole number of another one)"
+        )
+
+
 def record(value: Any, timestamp: int | None = None) -> Record:
     """A record, with its event time in ms where it has one."""
-    if timestamp is not None and type(timestamp) is not int:
-        raise ArgumentError(f"record: timestamp is {timestamp!r}; expected whole milliseconds or None")
+    if timestamp is not None:
+        check_time("record", "timestamp", timestamp)
     return Record(value, timestamp)
 
 
 def watermark(timestamp: int) -> Watermark:
-    """Says that no record up to this event time, in ms, is to come in this split."""
-    if type(timestamp) is not int:
-        raise ArgumentError(f"watermark: timestamp is {timestamp!r}; expected whole milliseconds")
+    """Says that no record up to this event time, in ms, is to come in this split. One behind the last is ignored."""
+    check_time("watermark", "timestamp", timestamp)
     return Watermark(timestamp)
 
 

@@ -167,7 +167,7 @@ ENDLESS = """
 """
 
 
-def test_an_interrupt_stops_the_job_cleanly(program_file: ProgramFile, tmp_path: Path) -> None:
+def test_an_interrupt_stops_the_job_cleanly(penstock: Command, program_file: ProgramFile, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
     command = [sys.executable, "-m", "penstock.cli", "run", str(program_file(ENDLESS)), "--checkpoint", str(checkpoint)]
     process = subprocess.Popen(
@@ -184,7 +184,4 @@ def test_an_interrupt_stops_the_job_cleanly(program_file: ProgramFile, tmp_path:
     assert process.returncode == 130, errors
     assert "stopped 'endless'" in errors
     assert "Traceback" not in errors
-    listed = subprocess.run(
-        [sys.executable, "-m", "penstock.cli", "jobs", str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert "stopped" in listed.stdout
+    assert "stopped" in ended(penstock("jobs", tmp_path), 0).stdout

@@ -5,10 +5,11 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from penstock.common.logs import configure_logging, job_logger
+from penstock.common.logs import configure_logging, configure_task_logging, job_logger, logging_about, made_about
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +80,56 @@ def test_configuring_again_replaces_and_binding_does_not_change_the_original() -
     assert first.getvalue() == ""
     assert second.getvalue().count("\n") == 1
     assert "epoch" not in json.loads(second.getvalue())
+
+
+def test_lines_of_any_logger_say_what_the_thread_works_on() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "json", stream)
+
+    def rows() -> Iterator[int]:
+        logging.getLogger("penstock.state.lmdb_store").info("grows")
+        job_logger("j", "count").info("ends")
+        yield 1
+
+    assert list(made_about(rows(), job="j", operator="map; count", epoch=7)) == [1]
+    logging.getLogger("penstock.state.lmdb_store").info("nobody's")
+    inside, known_better, outside = map(json.loads, stream.getvalue().splitlines())
+    assert (inside["job"], inside["operator"], inside["epoch"]) == ("j", "map; count", 7)
+    assert (known_better["operator"], known_better["epoch"]) == ("count", 7)
+    assert "job" not in outside
+
+
+@contextmanager
+def bare_process() -> Iterator[logging.Logger]:
+    """A process in which nobody has set up logging."""
+    program, penstock = logging.getLogger(), logging.getLogger("penstock")
+    before, level = list(program.handlers), program.level
+    program.handlers[:], penstock.handlers[:] = [], []
+    try:
+        yield program
+    finally:
+        program.handlers[:] = before
+        program.setLevel(level)
+
+
+def test_a_task_process_writes_the_programs_messages_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+    with bare_process(), logging_about(job="j", operator="count", subtask=1):
+        configure_task_logging("info", "json")
+        logging.getLogger("payments").info("rare: %s", "x")
+    line = json.loads(capsys.readouterr().err)
+    assert (line["logger"], line["message"]) == ("payments", "rare: x")
+    assert (line["job"], line["operator"], line["subtask"]) == ("j", "count", 1)
+
+
+def test_what_the_program_has_set_up_for_its_messages_stays() -> None:
+    with bare_process() as program:
+        program.addHandler(own := logging.NullHandler())
+        configure_task_logging("info", "json")
+        assert program.handlers == [own]
+
+
+def test_in_the_drivers_process_the_programs_loggers_are_left_alone() -> None:
+    with bare_process() as program:
+        configure_logging("info", "text", io.StringIO())
+        configure_task_logging("info", "json")
+        assert program.handlers == []

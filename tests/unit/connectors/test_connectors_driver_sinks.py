@@ -146,6 +146,16 @@ def test_collected_records_arrive_in_order_and_once(tmp_path):
     assert received[-1] == "next"
 
 
+def test_a_restarted_job_hands_nothing_over_again(tmp_path):
+    received: list[str] = []
+    sink = CollectSink(received.extend)
+    harness = Harness(sink, tmp_path)
+    tokens = harness.stage(1, "x")
+    for job in ("job", "job", "another job"):
+        sink.create_committer(CommitterContext(job, "uid", harness.storage)).commit(EpochId(0, 1), tokens)
+    assert received == ["x", "x"], "once for each job"
+
+
 def test_collected_rows_keep_their_python_form(tmp_path):
     received: list[object] = []
     type_info = Types.ROW_NAMED(["a"], [Types.INT()])

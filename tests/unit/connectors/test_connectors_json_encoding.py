@@ -115,13 +115,17 @@ _rows = st.tuples(
 def test_columns_are_written_as_their_values_are(rows):
     names = FLAT.get_field_names()
     expected = [json.loads(json.dumps(jsonable(dict(zip(names, row, strict=True))))) for row in rows]
-    assert [json.loads(line) for line in json_lines(Batch(codec_for(FLAT), values=rows)).splitlines()] == expected
+    few = json_lines(Batch(codec_for(FLAT), values=rows))
+    assert [json.loads(line) for line in few.splitlines()] == expected
+    assert json_lines(Batch(codec_for(FLAT), values=rows * 20)) == few * 20
 
 
-def test_a_slice_of_columns_is_written_without_the_rest():
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_slice_of_columns_is_written_without_the_rest(count):
     codec = codec_for(FLAT)
-    columns = [column.slice(1, 1) for column in codec.to_columns([(n,) + (None,) * 7 for n in range(3)])]
-    assert json.loads(json_lines(Batch(codec, columns=columns)))["n"] == 1
+    columns = [column.slice(1, count) for column in codec.to_columns([(n,) + (None,) * 7 for n in range(count + 2)])]
+    written = json_lines(Batch(codec, columns=columns)).splitlines()
+    assert [json.loads(line)["n"] for line in written] == list(range(1, count + 1))
 
 
 def test_a_program_may_give_dicts_where_it_declared_rows():

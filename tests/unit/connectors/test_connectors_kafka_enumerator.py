@@ -70,7 +70,43 @@ def test_an_epoch_reads_up_to_the_end_that_the_broker_names():
     assert run.poll() == {}
     run.broker.ends[("a", 0)] = 7
     run.broker.ends[("b", 0)] = 1
+    run.poll()
     assert run.poll() == {"a-0": (5, 7), "b-0": (0, 1)}
+
+
+def arrive_behind_a_lull(*arrivals: tuple[int, int]) -> list[dict[str, tuple[int, int]]]:
+    """What each poll orders after one that found nothing: by the time of the poll and the end of the partition."""
+    run = Run(FakeBroker(a=0))
+    assert run.poll() == {}
+    orders = []
+    for now, end in arrivals:
+        run.broker.ends[("a", 0)] = end
+        orders.append(run.poll(now=now))
+    return orders
+
+
+def test_the_first_records_behind_a_lull_wait_until_no_more_come():
+    assert arrive_behind_a_lull((0, 1), (10, 90), (20, 100), (30, 100)) == [{}, {}, {}, {"a-0": (0, 100)}]
+    assert arrive_behind_a_lull((0, 1), (10, 1)) == [{}, {"a-0": (0, 1)}]
+
+
+def test_records_that_never_stop_coming_are_not_waited_for_long():
+    orders = arrive_behind_a_lull(*((now, now + 1) for now in range(0, 60, 10)))
+    assert orders == [{}, {}, {}, {"a-0": (0, 31)}, {"a-0": (31, 41)}, {"a-0": (41, 51)}]
+
+
+def test_as_many_records_as_an_epoch_may_read_are_not_waited_for():
+    assert arrive_behind_a_lull((0, 5000)) == [{"a-0": (0, 1000)}]
+
+
+def test_records_that_wait_for_more_are_counted_as_waiting():
+    run = Run(FakeBroker(a=0))
+    run.poll()
+    run.broker.ends[("a", 0)] = 7
+    run.poll()
+    assert run.enumerator.lag() == 7
+    run.poll()
+    assert run.enumerator.lag() == 0
 
 
 def test_event_time_waits_for_partitions_that_have_not_ended_also_for_empty_ones():
@@ -155,7 +191,8 @@ def test_new_partitions_are_found_in_time_and_read_from_their_beginning():
     run.broker.ends[KafkaTopicPartition("new", 0)] = 3
     run.broker.first[KafkaTopicPartition("new", 0)] = 1
     assert run.poll(now=999) == {}
-    assert run.poll(now=1000) == {"new-0": (1, 3)}
+    assert run.poll(now=1000) == {}, "the first records behind a lull"
+    assert run.poll(now=1010) == {"new-0": (1, 3)}
 
 
 def test_discovery_can_be_switched_off():

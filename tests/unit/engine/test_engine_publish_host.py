@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.connectors.sink import EpochId
-from penstock.engine.stages.publish_host import PublishHost, SubtaskOutput
+from penstock.engine.stages.publish_host import HostedPublisher, PublishHost, SubtaskOutput
 from penstock.engine.stages.task_environment import TaskEnvironment
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.state.storage import LocalCheckpointStorage
@@ -38,9 +38,9 @@ class Process:
         self.directory = directory
         monkeypatch.setattr(self.host, "_create", self._create)
 
-    def _create(self, setup: object, output: object) -> Publisher:
+    def _create(self, setup: object, output: object) -> HostedPublisher:
         self.made.append(Publisher())
-        return self.made[-1]
+        return HostedPublisher(self.made[-1], {})
 
     def publish(self, number: int, previous: int | None, program: str = "program", subtask: int = 0) -> Any:
         environment = TaskEnvironment("job", LocalCheckpointStorage(str(self.directory)), "memory", "", 0)

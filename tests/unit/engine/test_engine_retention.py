@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,31 +79,29 @@ EPOCHS = int(os.environ.get("PENSTOCK_RETENTION_EPOCHS", "1000"))
 """`make soak` runs 10,000."""
 
 
-def test_many_epochs_keep_a_bounded_number_of_files_and_bytes() -> None:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        checkpoint = Path(directory, "checkpoint")
-        configuration = Configuration().set_string("execution.checkpointing.dir", str(checkpoint))
-        configuration.set_string("execution.epoch.max-records", "1").set_string("logging.level", "error")
-        env = local_environment(configuration)
-        sink = MemorySink()
-        numbers = env.from_sequence(1, EPOCHS)
-        numbers.key_by(lambda value: value % 7, Types.LONG()).process(Count()).sink_to(sink)
-        job = env.execute_async()
-        most_files = most_bytes = 0
-        while not job.has_ended(within=0.5):
-            try:
-                count, size = files_in(checkpoint)
-            except FileNotFoundError:
-                continue
-            most_files, most_bytes = max(most_files, count), max(most_bytes, size)
-        job.wait()
-        assert job.metrics()["epochs"] >= EPOCHS
-        assert len(sink.records) == EPOCHS // 1000
-        # Two chains of at most 201 deltas, twenty epochs that are not yet cleaned up, and what there is once.
-        assert files_in(checkpoint)[0] < 800
-        assert most_files < 1500
-        assert most_bytes < 5_000_000
+def test_many_epochs_keep_a_bounded_number_of_files_and_bytes(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    configuration = Configuration().set_string("execution.checkpointing.dir", str(checkpoint))
+    configuration.set_string("execution.epoch.max-records", "1").set_string("logging.level", "error")
+    env = local_environment(configuration)
+    sink = MemorySink()
+    numbers = env.from_sequence(1, EPOCHS)
+    numbers.key_by(lambda value: value % 7, Types.LONG()).process(Count()).sink_to(sink)
+    job = env.execute_async()
+    most_files = most_bytes = 0
+    while not job.has_ended(within=0.5):
+        try:
+            count, size = files_in(checkpoint)
+        except FileNotFoundError:
+            continue
+        most_files, most_bytes = max(most_files, count), max(most_bytes, size)
+    job.wait()
+    assert job.metrics()["epochs"] >= EPOCHS
+    assert len(sink.records) == EPOCHS // 1000
+    # Two chains of at most 201 deltas, twenty epochs that are not yet cleaned up, and what there is once.
+    assert files_in(checkpoint)[0] < 800
+    assert most_files < 1500
+    assert most_bytes < 5_000_000
 
 
 def test_snapshots_are_kept_while_they_may_become_a_base_and_no_longer(storage: LocalCheckpointStorage) -> None:

@@ -31,6 +31,10 @@ appender.console.layout.pattern = MINE %m%n
 """
 
 
+# Java says that it has options from there.
+DEFAULT_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
+
+
 def standard_error(
     script: str, settings: dict[str, str] | None = None, environment: dict[str, str] | None = None, before: str = ""
 ) -> str:
@@ -41,7 +45,7 @@ def standard_error(
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, **(environment or {})},
+        env={**DEFAULT_ENVIRONMENT, **(environment or {})},
     )
     assert run.returncode == 0, run.stderr
     return run.stderr
@@ -56,6 +60,12 @@ if maps.exists():
     assert (archive.name in maps.read_text()) == archive.exists(), "an archive of classes is used where there is one"
 """
 
+COMPILER = """
+bean = jvm.java.lang.Class.forName("com.sun.management.HotSpotDiagnosticMXBean")
+options = jvm.java.lang.management.ManagementFactory.getPlatformMXBean(bean)
+assert options.getVMOption("TieredStopAtLevel").getValue() == "{}"
+"""
+
 INSTALLED = """
 def place_of_pyspark(_):
     import pyspark
@@ -66,7 +76,7 @@ assert ".zip" not in session.sparkContext.parallelize([1], 1).map(place_of_pyspa
 
 def test_a_session_starts_in_silence_and_the_jvm_can_still_be_heard() -> None:
     script = 'assert session.range(3).count() == 3\nassert "SPARK_SUBMIT_OPTS" not in os.environ'
-    assert standard_error(SAY + script + ARCHIVE + INSTALLED) == "said later\n"
+    assert standard_error(SAY + script + ARCHIVE + COMPILER.format(1) + INSTALLED) == "said later\n"
 
 
 def test_an_archive_of_classes_that_does_not_fit_is_left_alone(tmp_path: Path) -> None:
@@ -78,8 +88,10 @@ def test_an_archive_of_classes_that_does_not_fit_is_left_alone(tmp_path: Path) -
 
 def test_the_java_options_of_the_user_stay_and_win(tmp_path: Path) -> None:
     (tmp_path / "loud.properties").write_text(LOUD)
-    options = f"-Dof.the.user=1 -Dlog4j2.configurationFile={(tmp_path / 'loud.properties').as_uri()}"
-    script = 'assert jvm.java.lang.System.getProperty("of.the.user") == "1"'
+    options = (
+        f"-Dof.the.user=1 -XX:TieredStopAtLevel=4 -Dlog4j2.configurationFile={(tmp_path / 'loud.properties').as_uri()}"
+    )
+    script = COMPILER.format(4) + 'assert jvm.java.lang.System.getProperty("of.the.user") == "1"'
     settings = {"spark.driver.extraJavaOptions": options, "spark.log.level": "INFO"}
     assert "MINE Running Spark version" in standard_error(script, settings)
 

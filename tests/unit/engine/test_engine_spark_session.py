@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import EnvironmentNotReadyError
-from penstock.engine.spark.session import open_session
+from penstock.engine.spark.master import check_master
+from penstock.engine.spark.session import open_session, session_of_stages
 
 CHECKSUMS = "spark.sql.shuffle.orderIndependentChecksum.enabled"
 
@@ -63,6 +64,51 @@ def test_a_session_of_spark_connect_is_refused() -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(EnvironmentNotReadyError, match=r"Spark Connect session.*needs a classic session"):
         open_session("job", None, {}, remote)
+
+
+def test_a_connect_server_as_master_is_refused_before_a_jvm_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentNotReadyError, match=r"'sc://host:15002' is a Spark Connect server.*classic session"):
+        check_master("sc://host:15002")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    with pytest.raises(EnvironmentNotReadyError, match="SPARK_REMOTE is set to 'sc://host:15002'"):
+        check_master("local[2]")
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local-cluster[2,1,512]", "spark://a:7077", "yarn", "k8s://b"])
+def test_masters_of_spark_are_accepted(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    check_master(master)
+
+
+@pytest.mark.parametrize("master", ["", "localhost", "http://a:7077", "loc"])
+def test_what_is_no_master_is_named_with_what_would_be_one(master: str) -> None:
+    with pytest.raises(
+        EnvironmentNotReadyError, match=rf"'{master}' is no Spark master. Expected local, .* SPARK_MASTER"
+    ):
+        check_master(master)
+
+
+class ApplicationSession(GivenSession):
+    """A session of an application, and the settings of a new one made from it."""
+
+    def newSession(self) -> Any:  # type: ignore[override]  # noqa: N802 (Spark's name)
+        settings: dict[str, str] = {}
+        return SimpleNamespace(conf=SimpleNamespace(set=settings.__setitem__), settings=settings)
+
+
+def test_stages_do_not_run_with_sparks_defaults_for_rows() -> None:
+    of_spark = {"spark.sql.adaptive.enabled": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "10000"}
+    own: Any = session_of_stages(ApplicationSession(of_spark, {}))
+    assert own.settings["spark.sql.adaptive.enabled"] == "false"
+    assert own.settings["spark.sql.execution.arrow.maxRecordsPerBatch"] == "64"
+    assert own.settings[CHECKSUMS] == "true"
+
+
+def test_what_the_application_was_told_holds_in_stages_but_for_adaptive_plans() -> None:
+    told = {"spark.sql.adaptive.enabled": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "7"}
+    own: Any = session_of_stages(ApplicationSession({}, told))
+    assert own.settings["spark.sql.adaptive.enabled"] == "false"
+    assert own.settings["spark.sql.execution.arrow.maxRecordsPerBatch"] == "7"
 
 
 def test_what_is_no_session_is_refused() -> None:

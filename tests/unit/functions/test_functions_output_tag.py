@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 
 import pytest
 
 from penstock.common.typeinfo import RowTypeInfo, Types
 from penstock.functions import OutputTag
+from services.python_process import run_python
 
 
 def test_a_tag_has_a_name_and_a_type() -> None:
@@ -45,5 +44,4 @@ def test_a_process_knows_whether_it_ever_had_a_tag() -> None:
         "import pickle; from penstock.functions import OutputTag; print(OutputTag.exists); "
         f"pickle.loads({tag!r}); print(OutputTag.exists)"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["False", "True"]
+    assert run_python("-c", program).stdout.split() == ["False", "True"]

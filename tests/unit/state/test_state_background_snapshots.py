@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +18,7 @@ from penstock.state.sorted_entries import SortedEntries
 from penstock.state.state_file_format import read_header
 from penstock.state.state_files import bring_to, write_delta
 from penstock.state.storage import LocalCheckpointStorage
+from services.python_process import run_python
 
 SECONDS = 30
 
@@ -185,6 +184,7 @@ from penstock.state.background_snapshots import BackgroundSnapshots
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.state_files import bring_to
 from penstock.state.storage import LocalCheckpointStorage
+from services.python_process import run_python
 import threading
 
 state_files._MAX_CHAIN = 2
@@ -200,9 +200,8 @@ def test_the_death_of_the_process_leaves_nothing_that_is_in_the_way(
     storage: LocalCheckpointStorage, store: LmdbStore, snapshots: BackgroundSnapshots
 ) -> None:
     head = chain(storage, 3)
-    command = [sys.executable, "-c", KILLED, storage.location, str(store._directory), head]
     environment = {"PENSTOCK_FAIL_POINTS": "snapshot.written@1=kill"}
-    killed = subprocess.run(command, env=environment, timeout=SECONDS, check=False)
+    killed = run_python("-c", KILLED, storage.location, store._directory, head, more_environment=environment)
     assert killed.returncode == -9
     assert [path for path in storage.list("state/1") if "-snapshot-" in path], "it was meant to die after writing"
     bring_to(store, head, storage)

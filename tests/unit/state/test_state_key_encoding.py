@@ -145,6 +145,21 @@ def test_different_keys(different: tuple[Any, ...]) -> None:
     assert len({encode_key(value) for value in different}) == len(different)
 
 
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (math.nan, "057ff8000000000000"),
+        (-0.0, "050000000000000000"),
+        (Decimal("NaN"), "06000000034e614e"),
+        (Decimal("1.20"), "06000000053132452d31"),
+        (dt.datetime(2020, 1, 1, 1, tzinfo=CET), "0c80059b08c1fa4000"),
+        (np.timedelta64(1, "s"), "130380000000000f4240"),
+    ],
+)
+def test_golden_vector_of_what_is_decoded_as_another_value(value: Any, encoded: str) -> None:
+    assert encode_key(value).hex() == encoded
+
+
 def test_a_decimal_of_any_length_keeps_its_digits() -> None:
     digits = Decimal("1." + "7" * 100)
     assert decode_key(encode_key(digits)) == digits
@@ -164,8 +179,16 @@ def test_the_refusal_says_what_can_be_a_key() -> None:
         encode_key([1, 2])
     with pytest.raises(KeyEncodingError, match="time of day with a zone"):
         encode_key(dt.time(1, tzinfo=CET))
-    with pytest.raises(KeyEncodingError, match="nanoseconds"):
-        encode_key(pd.Timestamp("2020-01-01T00:00:00.000000001"))
+    for value in (pd.Timestamp("2020-01-01T00:00:00.000000001"), pd.Timedelta("1us 1ns")):
+        with pytest.raises(KeyEncodingError, match="nanoseconds"):
+            encode_key(value)
+    for number in (np.longdouble(1), np.timedelta64(1, "ns"), np.timedelta64(1, "Y"), np.timedelta64("NaT")):
+        with pytest.raises(KeyEncodingError, match="no number that is always the same"):
+            encode_key(number)
+    with pytest.raises(KeyEncodingError, match="no point in time"):
+        encode_key(pd.NaT)
+    with pytest.raises(KeyEncodingError, match="outside of the years 1 to 9999"):
+        encode_key(dt.datetime(1, 1, 1, tzinfo=CET))
 
 
 def test_a_class_is_found_by_its_name_or_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

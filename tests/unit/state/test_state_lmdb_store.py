@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from penstock.common.errors import LocalStoreDamagedError, LocalStoreFullError, 
 from penstock.state import lmdb_environment
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.store import StoreChangedError
+from services.python_process import run_python
 
 OpenStore = Callable[..., LmdbStore]
 
@@ -36,9 +36,7 @@ def run(code: str, path: Path) -> subprocess.CompletedProcess[str]:
     prelude = (
         "import os, signal, sys\nfrom penstock.state.lmdb_store import LmdbStore\nstore = LmdbStore(sys.argv[1])\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", prelude + code, str(path)], capture_output=True, text=True, check=False
-    )
+    return run_python("-c", prelude + code, path)
 
 
 def data_file(tmp_path: Path) -> Path:

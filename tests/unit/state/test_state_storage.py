@@ -5,8 +5,6 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
-import sys
 from hashlib import blake2b
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 from penstock.common.errors import CheckpointError, FencedError, StateCorruptionError, UnsupportedError
 from penstock.state.storage import LocalCheckpointStorage, open_storage
+from services.python_process import run_python
 
 
 @pytest.fixture
@@ -103,9 +102,7 @@ def test_what_a_killed_writer_left_is_not_listed_and_can_be_removed(
     storage: LocalCheckpointStorage, write: str
 ) -> None:
     state = storage.write_staged("state/1/41-1-0", b"content")
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_BEFORE_THE_CONTENT_IS_DURABLE, storage.location, write], check=False
-    )
+    killed = run_python("-c", KILLED_BEFORE_THE_CONTENT_IS_DURABLE, storage.location, write)
     assert killed.returncode == -signal.SIGKILL
     finished = [state, "state/1/first"]
     assert len(files(storage)) == len(finished) + 1

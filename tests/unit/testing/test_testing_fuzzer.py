@@ -78,13 +78,13 @@ def test_a_late_record_that_only_a_small_bound_drops_is_found() -> None:
 
 
 def test_a_printed_case_can_be_repeated() -> None:
-    case = FuzzCase(splits=(((0, 2), ("pause", 4, "idle")),), epoch_records=1, parallelism=2, crashes=(11,))
+    case = FuzzCase(splits=(((0, 2), ("pause", 4, "idle")),), epoch_records=1, parallelism=2, crashes=(16,))
     message = failure_of(
         lambda s: s.key_by(key).process(KeptInSelf()), RECORDS, examples=[case], max_examples=1
     )  # fmt: skip
     assert f"examples=[{case!r}]" in message
     assert "input 0, split 1: pause, ('a', 4) at 1200, idle" in message
-    assert "run 1 crashes at step 11 (" in message
+    assert "run 1 crashes at step 16 (" in message
     assert eval(repr(case)) == case
 
 

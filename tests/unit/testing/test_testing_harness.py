@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from penstock.datastream import (
 from penstock.datastream.functions import CheckpointedFunction
 from penstock.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.testing import harness
+from penstock.testing import Harness, harness
 
 ODD = OutputTag("odd")
 MIN, MAX = -(1 << 63), (1 << 63) - 1
@@ -229,3 +230,56 @@ def test_functions_get_back_what_they_saved_themselves() -> None:
     assert is_restored
     assert before == [1, 2]
     assert seen == 3  # the first subtask had two
+
+
+ONE_STREAM: list[tuple[Callable[[Harness], Any], str]] = [
+    (lambda test: test.process_element(1, float("nan")), "process_element: timestamp is nan; expected whole milli"),
+    (lambda test: test.process_element(1, 1.5), "process_element: timestamp is 1.5"),
+    (lambda test: test.process_element(1, 1 << 63), "that fit into 64 bits"),
+    (lambda test: test.process_watermark(float("nan")), "process_watermark: watermark is nan"),
+    (lambda test: test.set_processing_time(float("inf")), "set_processing_time: now is inf"),
+    (lambda test: test.set_processing_time(-1), "now is -1, and the clock shows 0"),
+    (lambda test: test.process_element2(1), "process_element2: build takes one stream"),
+    (lambda test: test.process_watermark2(1), "process_watermark2: build takes one stream"),
+    (lambda test: test.restore(5), "restore: 5 is no snapshot of a harness"),
+    (lambda test: (test.close(), test.process_element(1)), r"process_element: the streams have ended, by close\(\)"),
+    (lambda test: (test.close(), test.process_watermark(1)), "process_watermark: the streams have ended"),
+]
+
+
+@pytest.mark.parametrize(("step", "message"), ONE_STREAM)
+def test_what_no_stream_could_do_is_refused(step: Callable[[Harness], Any], message: str) -> None:
+    test = harness(lambda stream: stream)
+    with pytest.raises(ArgumentError, match=message):
+        step(test)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: harness(lambda stream: None), r"build returned None \(NoneType\); expected a DataStream"),
+        (lambda: harness(lambda stream: stream, Types.INT(), Types.INT()), "there are 2 types for 1 streams"),
+    ],
+)
+def test_what_is_no_pipeline_is_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_a_watermark_that_goes_back_is_ignored() -> None:
+    test = harness(lambda stream: stream.key_by(lambda n: 0).window(TumblingEventTimeWindows.of(10)).sum())
+    test.process_watermark(20)
+    test.process_watermark(5)
+    test.process_element(1, 7)
+    test.restore(test.snapshot())
+    assert (test.watermark, test.counter("num_late_records_dropped")) == (20, 1)
+
+
+def test_windows_of_all_records_are_in_one_subtask_whatever_the_parallelism() -> None:
+    windows = TumblingEventTimeWindows.of(10)
+    test = harness(lambda stream: stream.window_all(windows).reduce(lambda a, b: a + b), parallelism=3)
+    for number in range(9):
+        test.process_element(number, number)
+        test.restore(test.snapshot())
+    test.process_watermark(9)
+    assert test.output() == [(36, 9)]

@@ -112,6 +112,13 @@ def test_a_failure_is_survived_by_a_restart_strategy(mode: str) -> None:
     assert list(seconds(local_environment(restarting).from_source(source)).execute_and_collect()) == [("a", 3)]
 
 
+def test_what_was_collected_before_a_failure_does_not_come_again() -> None:
+    restarting = options(restart_strategy__type="fixed-delay", execution__epoch__max_records="2")
+    script = [*(record(number) for number in range(5)), fail(), *(record(number) for number in range(5, 8))]
+    stream = local_environment(restarting).from_source(ScriptedSource(script, type_info=Types.LONG()))
+    assert list(stream.map(lambda number: number, Types.LONG()).execute_and_collect()) == list(range(8))
+
+
 def test_a_failure_ends_a_job_which_then_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     def run() -> list[Any]:
         configuration = options(execution__checkpointing__dir=str(tmp_path), execution__epoch__max_records="1")
@@ -136,6 +143,8 @@ def test_records_of_a_declared_type() -> None:
     [
         (lambda: record("a", 1.5), ArgumentError, "timestamp is 1.5; expected whole milliseconds"),
         (lambda: watermark(None), ArgumentError, "timestamp is None"),
+        (lambda: record("a", float("nan")), ArgumentError, "record: timestamp is nan; expected whole milliseconds"),
+        (lambda: watermark(1 << 63), ArgumentError, "watermark: timestamp is 9223372036854775808"),
         (lambda: pause("soon"), ConfigurationError, "soon"),
         (lambda: fail(0), ArgumentError, "times is 0"),
         (lambda: ScriptedSource(["a"]), ArgumentError, "split 0 has the step 'a'; expected record"),

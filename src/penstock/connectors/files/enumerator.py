@@ -125,7 +125,9 @@ class FileEnumerator(SplitEnumerator):
             whole = not self._splits_files or compression_of(file.path) is not None
             end = file.size if whole else min(file.size, start + largest)
             if reads and end - start > bytes_left:
-                break
+                if whole or bytes_left < MIN_CHUNK_BYTES:
+                    break
+                end = start + bytes_left
             bytes_left -= end - start
             chunk = FileChunk(file.path, start, end, file.size, file.modified_ns)
             reads.append(

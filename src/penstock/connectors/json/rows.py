@@ -146,16 +146,17 @@ class JsonRowSerializationSchema(SerializationSchema):
     Builder = JsonRowSerializationSchemaBuilder
 
     def __init__(self, type_info: TypeInformation) -> None:
-        self._type_info = type_info
+        self._codec = codec_for(type_info)
 
     def serialize(self, element: Any) -> bytes:
         """The object, without a line end."""
-        return json_lines(Batch(codec_for(self._type_info), values=[element])).rstrip(b"\n")
+        return json_lines(Batch(self._codec, values=[element])).rstrip(b"\n")
 
     def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:  # noqa: D102
-        codec = codec_for(self._type_info)
-        is_typed = batch.is_columnar and batch.codec.schema == codec.schema
-        records = Batch(codec, columns=batch.columns) if is_typed else Batch(codec, values=batch.values)
+        is_typed = batch.is_columnar and (
+            batch.codec is self._codec or batch.codec.schema == self._codec.schema  # which takes long to find out
+        )
+        records = Batch(self._codec, columns=batch.columns) if is_typed else Batch(self._codec, values=batch.values)
         # A line end inside a text is escaped.
         return json_lines(records).split(b"\n")[:-1]
 

@@ -15,6 +15,9 @@ _INITIALIZED = "initialized"
 _RECORD_BYTES = "record-bytes"
 _FIRST_GUESS_OF_RECORD_BYTES = 1000.0
 _POLL_INTERVAL_MS = 10
+_GATHER_MS = 30
+"""For how long the first records behind a lull wait for more at most: an epoch for the first of many makes the others
+wait for its end."""
 
 
 class Broker(OffsetQueries, Protocol):
@@ -58,6 +61,8 @@ class KafkaEnumerator(SplitEnumerator):
         self._next_discovery: int | None = None
         self._committed: dict[KafkaTopicPartition, int] = {}
         self._waiting = 0
+        self._lull = False
+        self._gathering_until: int | None = None
         self._held_back: frozenset[str] = frozenset()
         self._partitions = {
             name.removeprefix(_OFFSET): _partition_of(name.removeprefix(_OFFSET))
@@ -81,8 +86,12 @@ class KafkaEnumerator(SplitEnumerator):
             available[split] = end - self._state[_OFFSET + split]
         record_bytes: float = self._state.get(_RECORD_BYTES, _FIRST_GUESS_OF_RECORD_BYTES)
         affordable = max(1, min(budget.max_records, int(budget.max_bytes / record_bytes)))
+        arrived = sum(available.values())
+        if arrived < affordable and self._is_gathering(now, arrived):
+            self._waiting = arrived
+            return []
         shares = fair_shares(available, affordable)
-        self._waiting = sum(available.values()) - sum(shares.values())
+        self._waiting = arrived - sum(shares.values())
         return [self._read(split, records) for split, records in sorted(shares.items())]
 
     def live_splits(self) -> Collection[str]:  # noqa: D102
@@ -110,6 +119,20 @@ class KafkaEnumerator(SplitEnumerator):
 
     def close(self) -> None:  # noqa: D102
         self._broker.close()
+
+    def _is_gathering(self, now: int, arrived: int) -> bool:
+        """Whether the records that have arrived behind a lull are still becoming more."""
+        if self._stopping is not None or arrived == 0:
+            self._lull = arrived == 0
+            return False
+        if self._lull:
+            self._lull, self._gathering_until = False, now + _GATHER_MS
+        elif self._gathering_until is None:
+            return False
+        elif now >= self._gathering_until or arrived == self._waiting:
+            self._gathering_until = None
+            return False
+        return True
 
     def _read(self, split: str, records: int) -> SplitRead:
         start: int = self._state[_OFFSET + split]

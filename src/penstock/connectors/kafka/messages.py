@@ -37,7 +37,7 @@ class Messages:
     values: Sequence[bytes | None] | pa.Array
     keys: Sequence[bytes | None] | pa.Array | None = None
     partitions: Sequence[int] | pa.Array | None = None
-    timestamps: pa.Array | None = None
+    timestamps: Sequence[int] | pa.Array | None = None
     headers: Sequence[Headers] | None = None
 
     def __len__(self) -> int:

@@ -250,8 +250,13 @@ def _schema(method: str, schema: object) -> SerializationSchema:
     return schema
 
 
-def _times(batch: Batch) -> pa.Array | None:
+def _times(batch: Batch) -> Sequence[int] | pa.Array | None:
     """Timestamps that Kafka can have, where there are any."""
+    at_hand = batch.either_timestamps
+    if isinstance(at_hand, list) and None not in at_hand:
+        known = cast("list[int]", at_hand)
+        if min(known, default=0) >= 0:
+            return known
     times = batch.timestamp_column
     if times is None or times.null_count == len(times):
         return None

@@ -171,7 +171,9 @@ class EpochRunner:
         if self._has_started and not is_final(error):
             delay = self._restarts.delay_after_failure(self._time.now(at_least=0))
         if delay is None:
-            raise failure from (error if failure is not error else error.__cause__)
+            # A report says all that the error said: it is not told twice.
+            is_retold = failure is error or getattr(error, "report", None) is not None
+            raise failure from (error.__cause__ if is_retold else error)
         self._logger.warning(
             "the job failed after epoch %d and goes on from there in %d ms:\n%s",
             0 if self._log.newest is None else self._log.newest.manifest.number,
@@ -318,7 +320,7 @@ class EpochRunner:
         if not work and not timer_due and not sources.all_ended and not self._asked:
             self._pause(now, sources.next_poll(now), manifest.next_timer)
             return None
-        tasks = assign_to_tasks(work.reads, self._job.stage_parallelism[0])
+        tasks = assign_to_tasks(self._job, work.reads)
         header = EpochHeader(
             job_id=manifest.job_id,
             epoch=EpochId(manifest.incarnation, manifest.number + 1),
@@ -430,9 +432,9 @@ class EpochRunner:
             timers.append(due)
         # Three small files, each waiting for the disk: they wait together.
         writes = self._writers
-        driver_head = writes.submit(state.stage, header.epoch)
-        index = writes.submit(self._stage_index, header, done)
-        staged_tokens = writes.submit(publisher.stage_tokens, header.epoch, published)
+        driver_head = writes.submit(_staged, lambda: state.stage(header.epoch))
+        index = writes.submit(_staged, lambda: self._stage_index(header, done))
+        staged_tokens = writes.submit(_staged, lambda: publisher.stage_tokens(header.epoch, published))
         newest = self._log.newest
         assert newest is not None
         following = replace(
@@ -479,3 +481,9 @@ class EpochRunner:
         left = max(left, self._settings.minimum_pause_ms / 1000)
         if left > 0:
             self._wait(self._cancelled, left)
+
+
+def _staged(write: Callable[[], str | None]) -> str | None:
+    path = write()
+    reach("commit.staged")
+    return path

@@ -229,11 +229,15 @@ class SourceCoordinator:
         return number
 
 
-def assign_to_tasks(reads: Sequence[PlannedRead], count: int) -> list[list[PlannedRead]]:
-    """Spreads reads over the tasks of stage 0, largest first, each task's reads in ascending split order."""
-    tasks: list[list[PlannedRead]] = [[] for _ in range(count)]
-    loads = [0] * count
+def assign_to_tasks(job: CompiledJob, reads: Sequence[PlannedRead]) -> list[list[PlannedRead]]:
+    """Spreads reads over the tasks of stage 0, largest first, each task's reads in ascending split order.
+
+    A task is a subtask of every source that has so many.
+    """
+    tasks: list[list[PlannedRead]] = [[] for _ in range(job.stage_parallelism[0])]
+    loads = [0] * len(tasks)
     for planned in sorted(reads, key=lambda planned: (-planned.size, planned.split)):
+        count = job.source_chains[planned.source].parallelism
         # Equal loads: by split number, so that a split tends to meet the same task (and its open connection) again.
         preferred = planned.split % count
         task = min(range(count), key=lambda i: (loads[i], (i - preferred) % count))

@@ -38,6 +38,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
         self._under_way: LiveHeader | None = None
+        self._next_is_short = False
         self._lock = threading.Lock()
         shutil.rmtree(setup.environment.storage.resolve(WORD_OF_TASKS), ignore_errors=True)
 
@@ -46,6 +47,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
         live = live_header(header, tasks, self._live)
         with self._lock:
             self._under_way = live
+            if self._next_is_short:
+                self._next_is_short = False
+                self._cut_short(live)
         try:
             return super().run(live, tasks)
         except ExecutionFailedError as error:
@@ -61,10 +65,14 @@ class PipelinedStageExecutor(SparkStageExecutor):
             shutil.rmtree(self._setup.environment.storage.resolve(live.directory), ignore_errors=True)
 
     def hasten(self) -> None:
-        """Ends the epoch under way as if its time was up."""
+        """Ends the epoch under way as if its time was up, and the next one, too: a savepoint is of that."""
         with self._lock:
+            self._next_is_short = True
             if self._under_way is not None:
-                self._setup.environment.storage.put_if_absent(self._under_way.end_mark, b"")
+                self._cut_short(self._under_way)
+
+    def _cut_short(self, header: LiveHeader) -> None:
+        self._setup.environment.storage.put_if_absent(header.end_mark, b"")
 
     def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
         assert isinstance(header, LiveHeader)

@@ -27,6 +27,8 @@ from penstock.runtime.timestamps_and_watermarks import TimestampsAndWatermarks
 
 _LOOK_SECONDS = 0.2
 """How often a task looks whether the driver wants the epoch to end."""
+_TURN_SECONDS = 0.002
+"""How long a task waits for records of one source where it follows several: those of the others wait meanwhile."""
 
 
 class _FollowedSplit:
@@ -173,35 +175,52 @@ class LiveSourceSubtask(SourceSubtask):
         clock = ProcessingClock(header.now)
         watermark_seconds = self._environment.watermark_interval / 1000
         now = time.monotonic()
-        end, next_tick, next_look, next_watermark, flushed = now + live.seconds, now, now, now + watermark_seconds, now
-        waiting = False
+        end, next_tick, next_look, next_watermark = now + live.seconds, now, now, now + watermark_seconds
+        # Where the chain ends in sinks, nothing waits for the buffer time-out.
+        pause = live.buffer_timeout if any(each.writers for each in everything) else 0.0
+        next_buffer = now
         # A task that has nothing to follow leaves it to the others to last.
         while now < end and not all(each.has_ended for each in everything):
             if now >= next_look:
                 if self._environment.storage.exists(header.end_mark):
                     break
                 next_look = now + _LOOK_SECONDS
-            due = min(end, next_tick, flushed + live.buffer_timeout if waiting else end)
-            for source, of_source in splits.items():
-                seconds = max(0.0, due - now) / len(splits)
-                waiting = self._take_arrived(source, of_source, seconds, clock, chains) or waiting
+            due = min(end, next_tick)
+            if now < min(due, next_buffer):
+                # What comes now has to wait: it is worked on together.
+                time.sleep(min(due, next_buffer) - now)
+                now = time.monotonic()
+            has_come = self._take_turns(splits, max(0.0, due - now), clock, chains)
             now = time.monotonic()
+            if has_come:
+                next_buffer = now + pause
+                for each in everything:
+                    each.flush()
             if watermark_seconds and now >= next_watermark:
                 next_watermark = now + watermark_seconds
                 clock.advance(chains)
                 for each in everything:
                     if not each.has_ended:
                         each.tick()
-                waiting = True
-            if waiting and now - flushed >= live.buffer_timeout:
-                for each in everything:
-                    each.flush()
-                flushed, waiting = now, False
             if now >= next_tick:
                 next_tick = now + live.tick_seconds
                 rows += tick_rows(self._job, 0, self._subtask)
             if rows:
                 yield
+
+    def _take_turns(
+        self,
+        splits: dict[int, list[_FollowedSplit]],
+        seconds: float,
+        clock: ProcessingClock,
+        chains: list[ChainInstance],
+    ) -> bool:
+        """Takes what has come from each source; whether there was something."""
+        followed = [each for each in splits.items() if not all(split.has_ended for split in each[1])]
+        if len(followed) > 1:
+            seconds = min(seconds / len(followed), _TURN_SECONDS)
+        has_come = [self._take_arrived(source, of_source, seconds, clock, chains) for source, of_source in followed]
+        return any(has_come)
 
     def _take_arrived(
         self,

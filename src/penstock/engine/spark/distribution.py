@@ -6,6 +6,8 @@ get a packed environment through `spark.archives`. `docs/how-to/run-on-a-cluster
 
 from __future__ import annotations
 
+import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -33,10 +35,16 @@ def ship_package(session: SparkSession) -> None:
 
 
 def _choose_python(context: SparkContext) -> None:
-    """Only `spark-submit` looks at this setting: a context that a plain Python program makes takes no notice of it."""
+    """Gives workers the Python that was asked for, or on this machine the one that runs this program.
+
+    Only `spark-submit` looks at the setting: a context that a plain Python program makes takes no notice of it, and its
+    workers are the first `python3` of the PATH, which need not have Penstock.
+    """
     python = context.getConf().get(SPARK_PYTHON)
     if python:
         context.pythonExec = python
+    elif _runs_here(str(context.master)) and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
 
 
 def _runs_here(master: str) -> bool:

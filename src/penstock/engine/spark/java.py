@@ -12,14 +12,19 @@ from pathlib import Path
 from penstock.common.errors import EnvironmentNotReadyError
 
 _REQUIRED = 17
-_VERSION = re.compile(r'version "(\d+)')
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def check_java() -> None:
     """Raises, with the command that installs Java, unless Java 17 or newer is found."""
     java = java_executable()
-    if java is None or not Path(java).exists():
+    if java is None:
         raise EnvironmentNotReadyError(f"Spark needs Java {_REQUIRED} or newer, and no java was found. {_advice()}")
+    if not Path(java).exists():
+        raise EnvironmentNotReadyError(
+            f"Spark needs Java {_REQUIRED} or newer; JAVA_HOME is set, and {java} does not exist. "
+            f"Set it to a Java that is there, or unset it. {_advice()}"
+        )
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     version = _VERSION.search(answer.stderr + answer.stdout)
     if version is not None and int(version.group(1)) < _REQUIRED:

@@ -20,6 +20,9 @@ from penstock.engine.spark.spark_home import spark_home
 _LOGGING = Path(__file__).with_name("log4j2-quiet.properties")
 _LOGGING_FORMS = ("properties", "yaml", "yml", "json", "jsn", "xml")
 _LAUNCHER_OPTIONS = "SPARK_SUBMIT_OPTS"
+_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""The JVM's second compiler would make its code a little faster after minutes, and takes a core from us until then:
+what is done for each record is done in Python. On a cluster the driver's work grows with the tasks, and is worth it."""
 _PYTHON_PATH = "PYTHONPATH"
 _launched_here = False
 
@@ -34,7 +37,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     standard_error = JvmStandardError()
     _use_own_daemon(conf)
     try:
-        with _environment(_of_jvm()):
+        with _environment(_of_jvm(is_local=_is_local(conf))):
             gateway = launch_gateway(conf, {"stderr": standard_error.write_end})
     finally:
         os.close(standard_error.write_end)
@@ -44,18 +47,21 @@ def start_context(conf: SparkConf) -> SparkContext:
 
 def _use_own_daemon(conf: SparkConf) -> None:
     """Workers on this machine, of this very interpreter, have what this process has installed."""
-    is_here = str(conf.get("spark.master")).partition("[")[0] == "local"
-    if is_here and not conf.contains("spark.pyspark.python") and Path(pyspark.__file__).exists():
+    if _is_local(conf) and not conf.contains("spark.pyspark.python") and Path(pyspark.__file__).exists():
         conf.setIfMissing("spark.python.daemon.module", worker_daemon.__name__)
 
 
-def _of_jvm() -> dict[str, str]:
+def _is_local(conf: SparkConf) -> bool:
+    return str(conf.get("spark.master")).partition("[")[0] == "local"
+
+
+def _of_jvm(*, is_local: bool) -> dict[str, str]:
     """What the JVM's environment has more than ours.
 
     Java options by way of the environment come before those of the session and of spark-defaults.conf, which stay as
     they are, and win.
     """
-    options = [java_options(), os.environ.get(_LAUNCHER_OPTIONS, "")]
+    options = [_QUICK_COMPILER if is_local else "", java_options(), os.environ.get(_LAUNCHER_OPTIONS, "")]
     if _LOGGING.exists() and not _has_own_logging():
         options.insert(0, f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
     # Workers find this package by it where the program has found it by a path of its own.

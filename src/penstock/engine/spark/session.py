@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkConf
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import EnvironmentNotReadyError
 from penstock.engine.spark.java import check_java
 from penstock.engine.spark.jvm import start_context
+from penstock.engine.spark.master import CONNECT_REFUSED, check_master
+from penstock.engine.spark.spark_errors import short_message
 
 REQUIRED = {
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
@@ -28,9 +33,15 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # rows are buffers of many records each
     "spark.python.udf.pipelined.enabled": "true",  # a thread writes to the worker while another reads from it
+    # Over TCP each side waits for the other to acknowledge small pieces: 40 ms, three times in an epoch of two stages.
+    "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
     "spark.shuffle.reduceLocality.enabled": "false",
 }
-_OF_STAGES = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_OF_STAGES = {
+    "spark.sql.adaptive.enabled": "false",  # the number of a partition has a meaning
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 """A row between stages is a buffer of many records: compiling Java for it costs more than it saves."""
 _LOG_LEVEL = "spark.log.level"
 _CLUSTER = {"spark.locality.wait": "1s"}
@@ -57,6 +68,7 @@ def create_session(app_name: str, master: str | None, settings: Mapping[str, str
     check_java()
     conf = SparkConf().setAppName(app_name)
     master = master or str(conf.get("spark.master"))
+    check_master(master)
     conf.setMaster(master)
     local = master.startswith("local")
     if local and "spark.pyspark.python" not in settings:
@@ -68,31 +80,37 @@ def create_session(app_name: str, master: str | None, settings: Mapping[str, str
     place = _LOOPBACK if local else _CLUSTER
     for key, value in {**_DEFAULTS, **place, **REQUIRED, **settings}.items():
         conf.set(key, value)
-    context = start_context(conf)
-    if _LOG_LEVEL not in settings:
-        # The JVM of an earlier session has that session's level.
-        context.setLogLevel("ERROR")
-    return _checked(SparkSession.builder.getOrCreate())
+    try:
+        context = start_context(conf)
+        if _LOG_LEVEL not in settings:
+            # The JVM of an earlier session has that session's level.
+            context.setLogLevel("ERROR")
+        return _checked(SparkSession.builder.getOrCreate())
+    except (PySparkException, Py4JError) as error:
+        hint = "" if local else " Is the cluster there, and does it accept this driver?"
+        raise EnvironmentNotReadyError(
+            f"Spark could not be started on {master!r}: {short_message(error)}{hint}"
+        ) from error
 
 
 def session_of_stages(session: SparkSession) -> SparkSession:
-    """A session for the plans of stages, on the same Spark application: the other one keeps its settings."""
+    """A session for the plans of stages, on the same Spark application: the other one keeps its settings.
+
+    What the application was not told of itself is as in sessions of ours: one that was handed in has Spark's
+    defaults, which are made for rows of one record each.
+    """
     own = session.newSession()
-    for key in (*_DEFAULTS, *REQUIRED):
-        value = session.conf.get(key, None) if key.startswith("spark.sql.") else None
-        if value is not None:
+    application = session.sparkContext.getConf()
+    told = {key: application.get(key) or value for key, value in _DEFAULTS.items()}
+    for key, value in {**told, **REQUIRED, **_OF_STAGES}.items():
+        if key.startswith("spark.sql."):
             own.conf.set(key, value)
-    for key, value in _OF_STAGES.items():
-        own.conf.set(key, value)
     return own
 
 
 def _checked(session: object) -> SparkSession:
     if type(session).__module__.startswith("pyspark.sql.connect"):
-        raise EnvironmentNotReadyError(
-            "this is a Spark Connect session. Penstock drives Spark from its own driver process and needs a classic "
-            "session: SparkSession.builder.master(...).getOrCreate()."
-        )
+        raise EnvironmentNotReadyError(f"this is a Spark Connect session. {CONNECT_REFUSED}")
     if not isinstance(session, SparkSession):
         raise EnvironmentNotReadyError(f"expected a SparkSession, got {type(session).__name__}")
     # What is set nowhere is as Spark has it, and that is right.

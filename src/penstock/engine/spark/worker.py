@@ -34,10 +34,15 @@ _tuned = False
 
 
 def _tune_process() -> None:
-    """Python looks for cycles after every 700 new objects; with batches of many records that is half of the time."""
+    """Python looks for cycles after every 700 new objects; with batches of many records that is half of the time.
+
+    And PySpark looks for them in all objects after every task, before the worker takes the next one: among the modules
+    of Arrow, pandas and PySpark alone for a tenth of a second. They stay for ever, and are left out from now on.
+    """
     global _tuned  # noqa: PLW0603  once per process
     if not _tuned:
         gc.set_threshold(1_000_000, 20, 20)
+        gc.freeze()
         _tuned = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from penstock.common.errors import PlanError
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
@@ -118,6 +119,11 @@ class CompiledJob:
     def chains_of(self, stage: int, subtask: int) -> list[CompiledChain]:
         """The chains that a subtask of a stage hosts."""
         return [c for c in self.chains if c.level == stage and subtask < c.parallelism]
+
+    def what_runs(self, stage: int, subtask: int) -> dict[str, Any]:
+        """What log lines of a task say that they are about."""
+        operators = "; ".join(chain.name for chain in self.chains_of(stage, subtask))
+        return {"job": self.name, "operator": operators, "subtask": subtask, "stage": stage}
 
     @property
     def stages(self) -> range:

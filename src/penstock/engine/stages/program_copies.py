@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.common.logs import configure_logging_once
+from penstock.common.logs import configure_task_logging
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.job_resources import ShippedFiles
 from penstock.engine.stages.shipping import load_job
@@ -24,7 +24,7 @@ class ProgramCopies:
     def own_copy(self, program: str, files: ShippedFiles, environment: TaskEnvironment) -> CompiledJob:
         """A copy of the program: user functions have a `self`, and each subtask has its own."""
         if program not in self._programs:
-            configure_logging_once(environment.log_level, environment.log_format)
+            configure_task_logging(environment.log_level, environment.log_format)
             self._programs.clear()
             self._programs[program] = environment.storage.read_verified(program)
         root = Path(self._files_root()) if files != ShippedFiles() else Path()

@@ -7,10 +7,11 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.common.errors import PenstockError
 from penstock.common.fail_points import reach
+from penstock.common.logs import logging_about
 from penstock.connectors.sink import EpochId, PublisherContext, Token, TokenPublisher
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.program_copies import ProgramCopies
@@ -49,8 +50,11 @@ class _Key(NamedTuple):
 
 
 @dataclass
-class _Hosted:
+class HostedPublisher:
+    """A publisher, what log lines say that it works on, and how far it has come."""
+
     publisher: TokenPublisher
+    about: dict[str, Any]
     last_epoch: EpochId | None = None
 
 
@@ -62,7 +66,7 @@ class PublishHost:
 
     def __init__(self, files_root: Callable[[], str]) -> None:
         self._programs = ProgramCopies(files_root)
-        self._publishers: dict[_Key, _Hosted] = {}
+        self._publishers: dict[_Key, HostedPublisher] = {}
         self._last_used: dict[str, float] = {}
 
     def publish(self, setup: TaskSetup, epoch: EpochId, output: SubtaskOutput) -> PublishFailure | None:
@@ -74,8 +78,9 @@ class PublishHost:
             hosted = self._publishers.get(key)
             if hosted is None or hosted.last_epoch != output.previous:
                 self._close(key)
-                hosted = self._publishers[key] = _Hosted(self._create(setup, output))
-            hosted.publisher.publish(epoch, output.tokens)
+                hosted = self._publishers[key] = self._create(setup, output)
+            with logging_about(**hosted.about, epoch=epoch.number):
+                hosted.publisher.publish(epoch, output.tokens)
             hosted.last_epoch = epoch
             reach("publish.task.after")
         except Exception as error:
@@ -89,14 +94,15 @@ class PublishHost:
         for key in list(self._publishers):
             self._close(key)
 
-    def _create(self, setup: TaskSetup, output: SubtaskOutput) -> TokenPublisher:
-        node = _sink_of(self._programs.own_copy(setup.program, setup.files, setup.environment), output.uid)
+    def _create(self, setup: TaskSetup, output: SubtaskOutput) -> HostedPublisher:
+        job = self._programs.own_copy(setup.program, setup.files, setup.environment)
+        node = _sink_of(job, output.uid)
         environment = setup.environment
         publisher = node.sink.create_publisher(
             PublisherContext(environment.job_id, node.uid, output.subtask, node.parallelism, environment.storage)
         )
         assert publisher is not None, "the driver asks for tasks only where the sink has publishers"
-        return publisher
+        return HostedPublisher(publisher, {"job": job.name, "operator": node.name, "subtask": output.subtask})
 
     def _let_go_of_others(self, key: _Key) -> None:
         now = time.monotonic()

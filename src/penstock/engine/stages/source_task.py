@@ -32,6 +32,7 @@ class SourceSubtask:
         self._environment = environment
         self._subtask = subtask
         self._run = run
+        self.about = job.what_runs(0, subtask)
         self._readers: dict[int, SplitReader] = {}
         self.is_released = False
         """Whether the object is of no use any more: its functions have seen an epoch that failed."""

@@ -72,8 +72,8 @@ class StageSubtask:
         self._inputs: list[ChainInputs] = []
         self._by_edge: dict[int, tuple[ChainInstance, ChainInputs, CompiledEdge]] = {}
         self.metrics = MetricGroup()
-        names = "; ".join(chain.name for chain in job.chains_of(stage, subtask))
-        self._logger = job_logger(job.name, names, subtask, stage=stage)
+        self.about = job.what_runs(stage, subtask)
+        self._logger = job_logger(**self.about)
 
     def run(self, header: EpochHeader, incoming: Iterable[Envelope]) -> Iterator[Envelope]:
         """Does this subtask's share of the epoch; the last row is the `Done` message."""

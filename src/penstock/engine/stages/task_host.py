@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from penstock.common.logs import made_about
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.job_resources import ShippedFiles
@@ -57,7 +58,7 @@ class TaskHost:
             except Exception as error:
                 return abort_rows(error, setup.stage_parallelism, stage=0, subtask=subtask, header=header)
             source = self._sources[key] = self.source_subtask(job, setup.environment, subtask, header.run)
-        rows = source.run(header, reads)
+        rows = made_about(source.run(header, reads), **source.about, epoch=header.epoch.number)
         return reported(rows, 0, subtask, source.metrics, report, operator_times=source.operator_times)
 
     def run_stage(
@@ -83,7 +84,7 @@ class TaskHost:
                 hosted.release()
                 renewed.metrics = hosted.metrics
             hosted = self._subtasks[key] = renewed
-        rows = hosted.run(header, incoming)
+        rows = made_about(hosted.run(header, incoming), **hosted.about, epoch=header.epoch.number)
         return reported(rows, stage, subtask, hosted.metrics, report, hosted.fetched_bytes, hosted.operator_times)
 
     def close(self) -> None:

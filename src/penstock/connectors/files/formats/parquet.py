@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -52,7 +54,7 @@ class ParquetFormat(BulkFormat):
     def bytes_per_record(self, path: str) -> float | None:  # noqa: D102
         try:
             with file_system_of(path).open_input(path) as file:
-                metadata = pyarrow.parquet.read_metadata(pa.PythonFile(file, "r"))
+                metadata = pyarrow.parquet.read_metadata(_arrow_file(file))
         except (OSError, pa.ArrowException):
             return None
         # As they lie in the file: that is what an epoch's share of it is measured by.
@@ -67,7 +69,7 @@ class ParquetFormat(BulkFormat):
             raise ConfigurationError("Parquet without files has no schema: pass type_info, or put a file there first")
         try:
             with file_system_of(paths[0]).open_input(paths[0]) as file:
-                schema = pyarrow.parquet.read_schema(pa.PythonFile(file, "r"))
+                schema = pyarrow.parquet.read_schema(_arrow_file(file))
         except (OSError, pa.ArrowException) as problem:
             raise SourceError(f"{paths[0]}: cannot be read as Parquet: {problem}") from problem
         return ParquetFormat(type_of_schema(schema))
@@ -91,7 +93,7 @@ class ParquetFormat(BulkFormat):
         with chunk.opened() as raw:
             try:
                 # Spark's timestamps are INT96; as nanoseconds, Arrow's default, the year 9999 would overflow.
-                file = pyarrow.parquet.ParquetFile(pa.PythonFile(raw, "r"), coerce_int96_timestamp_unit="us")
+                file = pyarrow.parquet.ParquetFile(_arrow_file(raw), coerce_int96_timestamp_unit="us")
                 conditions = [
                     (name, symbol, value)
                     for field, symbol, value in self._conditions
@@ -123,6 +125,15 @@ class ParquetFormat(BulkFormat):
             return list(names)
         there = {name.lower(): name for name in schema.names}
         return [there.get(name.lower(), name) for name in names]
+
+
+def _arrow_file(file: BinaryIO) -> pa.NativeFile:
+    """The file as Arrow reads it by itself: through Python every column would be copied once more."""
+    opened: object = file
+    if isinstance(opened, pa.NativeFile):
+        return opened
+    # Whoever has opened it looks afterwards whether it is still the same.
+    return pa.OSFile(opened.name) if isinstance(opened, io.FileIO) else pa.PythonFile(file, "r")
 
 
 def _middle(group: pyarrow.parquet.RowGroupMetaData) -> int:
