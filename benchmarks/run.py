@@ -11,17 +11,18 @@ import argparse
 import dataclasses
 import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests")]
 
+from common.environments import python_of  # noqa: E402
 from common.inputs import InputSpec, expected_of, make_input  # noqa: E402
 from common.measure import Measurement, run_contender  # noqa: E402
 from common.report import load_results, save_results  # noqa: E402
-from latency.run import measure_latency  # noqa: E402
+from latency.measure import measure_latency  # noqa: E402
+from latency.report import save_latency  # noqa: E402
 from services.kafka import KafkaBroker  # noqa: E402
 from small_epoch.rounds import measure_small_epochs  # noqa: E402
 from suite import PENSTOCK, THROUGHPUT, Benchmark, Contender  # noqa: E402
@@ -50,7 +51,9 @@ def main() -> int:
         print(f"  median {median:.0f} ms, first result after {small['first_result_seconds']:.1f} s", flush=True)
     if not options.only or "latency" in options.only:
         print("Latency, Kafka to Kafka, 1,000 records/s", flush=True)
-        results["latency"] = measure_latency(CACHE / "bench")
+        latency = {"runs": measure_latency(CACHE / "bench")}
+        if not options.records and not options.contender:
+            save_latency(latency)
     if not options.records and not options.contender:
         save_results(results)
     return 0 if met else 1
@@ -82,7 +85,7 @@ def measure(benchmark: Benchmark, contender: Contender, records: int) -> Measure
     share = int(records * contender.share)
     files = max(benchmark.files_per_epoch * 2, share // benchmark.records_per_file)
     directory = make_input(CACHE / "bench" / "input", InputSpec(share // files * files, benchmark.keys, files))
-    command = [str(python_of(contender)), str(CHECKOUT / "benchmarks" / contender.script)]
+    command = [str(python_of(contender.environment)), str(CHECKOUT / "benchmarks" / contender.script)]
     expected = expected_of(directory, contender.answer or benchmark.answer)
     if not contender.needs_broker:
         return run_contender(
@@ -105,15 +108,6 @@ def measure(benchmark: Benchmark, contender: Contender, records: int) -> Measure
         )
     finally:
         broker.delete()
-
-
-def python_of(contender: Contender) -> Path:
-    """The interpreter that has what a contender needs; bytewax gets an environment of its own."""
-    if contender.environment == "penstock":
-        return Path(sys.executable)
-    home = CACHE / "bench" / contender.environment
-    subprocess.run([str(CHECKOUT / "tools" / "bench_environment.sh"), contender.environment], check=True)
-    return home / "bin" / "python"
 
 
 def goals_are_met(benchmark: Benchmark, measurements: list[Measurement]) -> bool:

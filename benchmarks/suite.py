@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 PENSTOCK = "Penstock"
 PROCESS_FUNCTION = "Penstock, one process function"
 SPARK_WINDOWS = "Spark groupBy(window), RocksDB"
+SPARK_BATCH_WINDOWS = "Spark's read.json and groupBy(window), batch"
 FLINK_SQL = "Flink SQL, parallelism 2"
 SPARK_KAFKA = "Spark's Kafka source and sink, at least once"
 SPARK_KAFKA_COLUMNS = "Spark's Kafka source, from_json and a filter of columns"
@@ -187,6 +188,18 @@ WINDOWS = Benchmark(
     ),
 )
 
+WINDOWS_IN_BATCH = Benchmark(
+    name="windows_batch",
+    title="The same windows in batch: the whole input as one job, against Catalyst's aggregation",
+    answer="windows",
+    contenders=(
+        Contender(PENSTOCK, "windows/penstock_batch.py"),
+        Contender(SPARK_BATCH_WINDOWS, "windows/spark_batch.py"),
+    ),
+    goals=(Goal(SPARK_BATCH_WINDOWS, 1.0),),
+    records=8_000_000,
+)
+
 _PYFLINK_WINDOWS = (
     "PyFlink runs in process mode and on a small part of the input; its thread mode did not start here.",
     "Its workers ask the JVM for the state of every window that is new to them (not profiled).",
@@ -356,6 +369,7 @@ THROUGHPUT: tuple[Benchmark, ...] = (
     BROADCAST,
     ASYNC_CALLS,
     WINDOWS,
+    WINDOWS_IN_BATCH,
     WINDOW_FUNCTIONS,
     WINDOW_PROCESS,
     SESSIONS,

@@ -36,8 +36,6 @@ def save_results(results: Results) -> None:
     sections = [throughput_section(each, results[each.name]) for each in THROUGHPUT if each.name in results]
     if "small_epoch" in results:
         sections.append(small_epoch_section(results["small_epoch"]))
-    if "latency" in results:
-        sections.append(latency_section(results["latency"]))
     page = ["# Benchmarks", "", f"Made by `make bench` on {results['machine']}.", ""]
     page += ["Programs run one after the other, each in processes of its own, and every answer is checked. Rates are"]
     page += ["those after the first third of the input: by then Spark's JVM is warm.", ""]
@@ -107,16 +105,6 @@ def small_epoch_section(result: dict[str, Any]) -> str:
     lines = ["## Small epochs: 100 records from Kafka through a keyed operator to a file sink", ""]
     lines += ["| what | measured | goal |", "|---|---:|---:|", *(f"| {a} | {b} | {c} |" for a, b, c in rows), ""]
     return "\n".join([*lines, "![latency by round](benchmarks/small_epoch.svg)", ""])
-
-
-def latency_section(results: dict[str, dict[str, float]]) -> str:
-    """How long records are on their way from topic to topic."""
-    lines = ["## Latency: Kafka to Kafka, 1,000 records/s, two partitions, two cores", ""]
-    lines += ["Window: from the end of a window of 1 s to its result. The others: from the sending of a record.", ""]
-    lines += ["| program | p50 | p95 | p99 |", "|---|---:|---:|---:|"]
-    for name, each in results.items():
-        lines.append(f"| {name} | {each['p50_ms']:.1f} ms | {each['p95_ms']:.1f} ms | {each['p99_ms']:.1f} ms |")
-    return "\n".join([*lines, ""])
 
 
 def percentile(ascending: list[float], percent: float) -> float:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from common.measure import BENCHMARKS, steady_rate
-from common.process_tree import TreeWatch
+from common.process_tree import TreeWatch, descendants
 from nexmark.schema import QUERIES
 
 LOG_SHOWN = 3000
@@ -36,8 +39,12 @@ class Measurement:
     """Of all processes, the start included, preparation of input excluded."""
     peak_mb: float = 0.0
     """Of all processes together."""
+    wall_seconds: float = 0.0
+    """From the start of the program to its checked answer, with all that is not measured."""
     compared: str = ""
     """What was compared with the right answer: `rows`, or `checksum`."""
+    remark: str = ""
+    """What the comparison has left out."""
     settings: str = ""
     problem: str = ""
 
@@ -60,14 +67,16 @@ class Run:
         records = sum(meta["counts"][table] for table in QUERIES[self.query].reads)
         scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix=f"{self.query}-", dir=scratch))
+        started = time.monotonic()
         try:
-            return self._measure(directory, events, records)
+            measured = self._measure(directory, events, records)
         except subprocess.TimeoutExpired:
-            return Measurement(events, problem=f"not at its end after {self.timeout:.0f} s")
-        except RuntimeError as error:
-            return Measurement(events, problem=str(error))
+            measured = Measurement(events, problem=f"not at its end after {self.timeout:.0f} s")
+        except (RuntimeError, OSError, ValueError, LookupError, ArithmeticError) as error:
+            measured = Measurement(events, problem=str(error) if type(error) is RuntimeError else repr(error))
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+        return replace(measured, wall_seconds=time.monotonic() - started)
 
     def _measure(self, directory: Path, events: int, records: int) -> Measurement:
         result_file, work = directory / "result.json", directory / "work"
@@ -90,10 +99,14 @@ class Run:
                     _end_group(process)
         if status:
             raise RuntimeError(f"ended with {status}:\n{(directory / 'log').read_text()[-LOG_SHOWN:]}")
+        if not result_file.exists():
+            raise RuntimeError(f"ended without a result:\n{(directory / 'log').read_text()[-LOG_SHOWN:]}")
         result = json.loads(result_file.read_text())
-        return self._measurement(events, result, watch, self._check(result_file))
+        return self._measurement(events, result, watch, *self._check(result_file))
 
-    def _measurement(self, events: int, result: dict[str, Any], watch: TreeWatch, problem: str) -> Measurement:
+    def _measurement(
+        self, events: int, result: dict[str, Any], watch: TreeWatch, problem: str, remark: str
+    ) -> Measurement:
         samples = result["samples"]
         return Measurement(
             events=events,
@@ -105,23 +118,30 @@ class Run:
             peak_mb=watch.peak_mb,
             compared="rows" if result.get("output") else "checksum",
             settings=result.get("settings", ""),
+            remark=remark,
             problem=problem,
         )
 
-    def _check(self, result_file: Path) -> str:
+    def _check(self, result_file: Path) -> tuple[str, str]:
+        """What is wrong with the answer, and what the comparison has left out."""
         checked = subprocess.run(
             [*self.checker, "--query", self.query, "--input", str(self.input), "--result", str(result_file)],
             capture_output=True,
             text=True,
             check=False,
+            timeout=self.timeout,
         )
-        return "" if checked.returncode == 0 else (checked.stdout + checked.stderr)[-LOG_SHOWN:]
+        if checked.returncode == 0:
+            return "", checked.stdout.strip().partition("right: ")[2]
+        return (checked.stdout.removeprefix("WRONG\n") + checked.stderr)[-LOG_SHOWN:] or "the check has failed", ""
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Ends what a program has left running, and the program itself after a time-out."""
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        return
+    below = descendants(process.pid)  # some have a group of their own: Spark's Python workers
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for each in below:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     process.wait()

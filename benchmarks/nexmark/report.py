@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -39,12 +40,12 @@ Results = dict[str, Any]
 """Events -> query -> contender -> measurement; and what machine it was."""
 
 
-def add_result(events: int, query: str, contender: str, measured: Measurement) -> None:
-    """Keeps a result, and writes the page anew."""
+def add_results(events: int, measured: Sequence[tuple[str, str, Measurement]]) -> None:
+    """Keeps results (query, contender, measurement), and writes the page anew."""
     results: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"runs": {}}
     results["machine"] = describe_machine()
-    of_query = results["runs"].setdefault(str(events), {}).setdefault(query, {})
-    of_query[contender] = asdict(measured)
+    for query, contender, each in measured:
+        results["runs"].setdefault(str(events), {}).setdefault(query, {})[contender] = asdict(each)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     write_page(results)
@@ -108,10 +109,10 @@ def result_line(events: int, query: str, name: str, runs: dict[str, Any], notes:
     measured, title = runs[name], CONTENDERS[name].title
     if measured["settings"]:
         notes[f"- {title}: {measured['settings']}."] = None
-    if measured["events"] != events:
-        notes[f"- {title} has read {measured['events']:,} events: it need not read all to show its rate."] = None
     if not measured["records"]:
         return f"| {query} | {title} | | | | | | | failed: {first_line(measured['problem'])} |"
+    if measured["events"] != events:
+        notes[f"- {title} has read {measured['events']:,} events: it need not read all to show its rate."] = None
     rate, ours = measured["records_per_second"], runs.get(PENSTOCK, {}).get("records_per_second")
     wanted = goals_of(query).get(name)
     cells = [
@@ -123,9 +124,17 @@ def result_line(events: int, query: str, name: str, runs: dict[str, Any], notes:
         f"{measured['startup_seconds']:.1f} s",
         f"{measured['cpu_seconds']:.0f} s",
         f"{measured['peak_mb']:,.0f} MB",
-        f"**wrong**: {first_line(measured['problem'])}" if measured["problem"] else f"{measured['compared']} right",
+        answer_cell(measured),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def answer_cell(measured: dict[str, Any]) -> str:
+    """Whether the answer was right, and what was not compared."""
+    if measured["problem"]:
+        return f"**wrong**: {first_line(measured['problem'])}"
+    remark = measured.get("remark")
+    return f"{measured['compared']} right" + (f" ({remark})" if remark else "")
 
 
 def first_line(text: str) -> str:

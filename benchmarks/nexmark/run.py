@@ -2,53 +2,44 @@
 
     python benchmarks/nexmark/run.py [--queries q0 q1 ...] [--events N] [--contenders penstock flink_sql ...] [--docs]
 
-With `--docs` the results go to docs/benchmarks/nexmark.json, docs/nexmark.md and its plots, after each run; results of
-other queries and contenders stay there.
+With `--docs` the results go to docs/benchmarks/nexmark.json, docs/nexmark.md and its plots, after each program; results
+of other queries and contenders stay there. A program that fails or does not end is told, and the next one runs. A run
+that was cut off, or has used up its `--minutes`, is gone on with by the same command and `--continue`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 
+from common.environments import python_of  # noqa: E402
 from nexmark.contenders import CONTENDERS, PENSTOCK, SHORT_LIST, Contender, goals_of  # noqa: E402
 from nexmark.generator import Dataset, make_dataset  # noqa: E402
+from nexmark.journal import Journal  # noqa: E402
 from nexmark.measure import Measurement, Run  # noqa: E402
-from nexmark.report import add_result  # noqa: E402
+from nexmark.report import add_results  # noqa: E402
 from nexmark.schema import QUERIES  # noqa: E402
 
 CACHE = Path(os.environ.get("PENSTOCK_CACHE", CHECKOUT / ".cache")) / "bench"
+NEXMARK = CHECKOUT / "benchmarks" / "nexmark"
 
 
 def main() -> int:
     """Measures what was asked for; the exit status says whether every answer was right and every ratio reached."""
+    # So that the program that runs now is ended with this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = parse_options()
-    checker = [str(checking_python()), str(CHECKOUT / "benchmarks" / "nexmark" / "check.py")]
-    met = True
-    for query in SHORT_LIST if options.short else options.queries:
-        print(query, flush=True)
-        rates: dict[str, float] = {}
-        for name in options.contenders:
-            contender = CONTENDERS[name]
-            if query not in contender.queries:
-                continue
-            measured = measure(contender, query, options, checker)
-            print_measurement(contender, measured)
-            if measured.problem:
-                met &= name != PENSTOCK
-            else:
-                rates[name] = measured.records_per_second
-            if options.docs:
-                add_result(options.events, query, name, measured)
-        met &= goals_are_met(query, rates)
-    return 0 if met else 1
+    return 0 if Nexmark(options, Journal(options.journal)).run() else 1
 
 
 def parse_options() -> argparse.Namespace:
@@ -58,41 +49,120 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--contenders", nargs="*", choices=list(CONTENDERS), default=list(CONTENDERS))
     parser.add_argument("--docs", action="store_true", help="write the results to docs/")
-    parser.add_argument("--timeout", type=float, default=1800, help="seconds for one run (1800)")
-    return parser.parse_args()
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for one program (900)")
+    parser.add_argument("--minutes", type=float, help="no program is started after so many minutes")
+    parser.add_argument(
+        "--continue", dest="goes_on", action="store_true", help="what is in the journal is not run again"
+    )
+    parser.add_argument("--journal", type=Path, default=CACHE / "nexmark-journal.json", help="what was measured so far")
+    options = parser.parse_args()
+    options.queries = SHORT_LIST if options.short else options.queries
+    return options
 
 
-def measure(contender: Contender, query: str, options: argparse.Namespace, checker: list[str]) -> Measurement:
-    """Runs one contender on its share of the events."""
-    events = int(options.events * contender.share)
-    directory = make_dataset(CACHE / "nexmark", Dataset(events))
-    command = [str(python_of(contender.environment)), str(CHECKOUT / "benchmarks" / "nexmark" / contender.script)]
-    return Run(query, command, directory, checker, options.timeout).measure(CACHE / "nexmark-runs")
+@dataclass
+class Nexmark:
+    """One run: all programs that were asked for, query by query."""
+
+    options: argparse.Namespace
+    journal: Journal
+    _started: float = field(default_factory=time.monotonic)
+    _interpreters: dict[str, Path | Measurement] = field(default_factory=dict[str, "Path | Measurement"])
+    """By environment; where one cannot be made, what is told of all that need it."""
+
+    def run(self) -> bool:
+        """Whether all was measured, every answer was right and every ratio reached."""
+        options = self.options
+        programs = [
+            (query, CONTENDERS[name])
+            for query in options.queries
+            for name in options.contenders
+            if query in CONTENDERS[name].queries
+        ]
+        if not options.goes_on:
+            for query, contender in programs:
+                self.journal.forget(options.events, query, contender.name)
+        waiting = [(query, each) for query, each in programs if self._measured(query, each) is None]
+        kept = [(q, each.name, found) for q, each in programs if (found := self._measured(q, each)) is not None]
+        if kept:
+            print(f"{len(kept)} of {len(programs)} programs are in {options.journal}", flush=True)
+            if options.docs:
+                add_results(options.events, kept)
+        for place, (query, contender) in enumerate(waiting):
+            if options.minutes is not None and self._minutes() > options.minutes:
+                print(f"{len(waiting) - place} programs are left: go on with --continue", flush=True)
+                break
+            print(f"[{len(kept) + place + 1}/{len(programs)}] {self._pace(place, len(waiting))}", flush=True)
+            measured = self._measure(query, contender)
+            print_measurement(query, contender, measured)
+            self.journal.add(options.events, query, contender.name, measured)
+            if options.docs:
+                add_results(options.events, [(query, contender.name, measured)])
+        missed = [query for query in options.queries if not self._is_met(query)]
+        return not missed
+
+    def _measured(self, query: str, contender: Contender) -> Measurement | None:
+        return self.journal.get(self.options.events, query, contender.name)
+
+    def _minutes(self) -> float:
+        return (time.monotonic() - self._started) / 60
+
+    def _pace(self, done: int, of: int) -> str:
+        """How long the run goes on already, and may do so."""
+        passed = self._minutes()
+        left = f", about {passed / done * (of - done):.0f} left" if done else ""
+        return f"after {passed:.1f} minutes{left}"
+
+    def _measure(self, query: str, contender: Contender) -> Measurement:
+        """Runs one contender on its share of the events."""
+        events = contender.events_of(self.options.events)
+        checker, python = self._interpreter("duckdb"), self._interpreter(contender.environment)
+        for each in (checker, python):
+            if isinstance(each, Measurement):
+                return each
+        directory = make_dataset(CACHE / "nexmark", Dataset(events))
+        command = [str(python), str(NEXMARK / contender.script)]
+        run = Run(query, command, directory, [str(checker), str(NEXMARK / "check.py")], self.options.timeout)
+        return run.measure(CACHE / "nexmark-runs")
+
+    def _interpreter(self, environment: str) -> Path | Measurement:
+        if environment not in self._interpreters:
+            self._interpreters[environment] = interpreter_of(environment)
+        return self._interpreters[environment]
+
+    def _is_met(self, query: str) -> bool:
+        """Whether all of a query was measured and Penstock's answer is right; prints every ratio that was missed."""
+        found = {
+            name: self._measured(query, CONTENDERS[name])
+            for name in self.options.contenders
+            if query in CONTENDERS[name].queries
+        }
+        rates = {name: each.records_per_second for name, each in found.items() if each and not each.problem}
+        is_whole = None not in found.values() and (PENSTOCK not in found or PENSTOCK in rates)
+        return goals_are_met(query, rates) and is_whole
 
 
-def python_of(environment: str) -> Path:
-    """The interpreter that has what a contender needs."""
-    if environment == "penstock":
+def interpreter_of(environment: str) -> Path | Measurement:
+    """The interpreter of an environment; this one has DuckDB, perhaps."""
+    if environment == "duckdb" and find_spec("duckdb") is not None:
         return Path(sys.executable)
-    subprocess.run([str(CHECKOUT / "tools" / "bench_environment.sh"), environment], check=True)
-    return CACHE / environment / "bin" / "python"
+    try:
+        return python_of(environment)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return Measurement(0, problem=f"the environment {environment} cannot be made: {error}")
 
 
-def checking_python() -> Path:
-    """The interpreter that has DuckDB."""
-    return Path(sys.executable) if find_spec("duckdb") is not None else python_of("duckdb")
-
-
-def print_measurement(contender: Contender, measured: Measurement) -> None:
+def print_measurement(query: str, contender: Contender, measured: Measurement) -> None:
     if measured.records:
         print(
-            f"  {contender.title:28} {measured.records_per_second:>12,.0f} records/s, start-up "
+            f"  {query:3} {contender.title:28} {measured.records_per_second:>12,.0f} records/s, start-up "
             f"{measured.startup_seconds:5.1f} s, CPU {measured.cpu_seconds:6.1f} s, {measured.peak_mb:>6,.0f} MB, "
-            f"{measured.compared} {'WRONG' if measured.problem else 'right'}",
+            f"all {measured.wall_seconds:5.1f} s, {measured.compared} {'WRONG' if measured.problem else 'right'}"
+            f"{f' ({measured.remark})' if measured.remark else ''}",
             flush=True,
         )
     if measured.problem:
-        print(f"  {contender.title:28} {measured.problem}", flush=True)
+        print(f"  {query:3} {contender.title:28} {measured.problem}", flush=True)
 
 
 def goals_are_met(query: str, rates: dict[str, float]) -> bool:
@@ -102,7 +172,7 @@ def goals_are_met(query: str, rates: dict[str, float]) -> bool:
         if PENSTOCK in rates and name in rates and rates[PENSTOCK] < ratio * rates[name]:
             met = False
             found = rates[PENSTOCK] / rates[name]
-            print(f"  MISSED: {found:.2f} x {CONTENDERS[name].title}, the goal is {ratio} x", flush=True)
+            print(f"  {query}: MISSED: {found:.2f} x {CONTENDERS[name].title}, the goal is {ratio} x", flush=True)
     return met
 
 

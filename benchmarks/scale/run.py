@@ -2,7 +2,8 @@
 
 run.py [--partitions 1,2,4,8,16,64] [--records 20000] [--keys 10000] [--epochs 10]; writes docs/benchmarks/scale.json
 and docs/benchmarks/scale.md. Three series: more partitions with the same work, then ten times the records, then ten
-times the keys, with one number of partitions; and what moves when a job goes on with twice the partitions.
+times the keys, with one number of partitions; and what moves when a job goes on with twice the partitions. With --page
+nothing is measured: the page is written of the figures that there are.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from pathlib import Path
 from typing import Any
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCHMARKS))
+
+from scale import cost_model  # noqa: E402
+
 RESULTS = BENCHMARKS.parent / "docs" / "benchmarks"
 MIDDLE = 4
+MOST_EPOCHS = 1000
 
 
 def run(place: Path, partitions: int, records: int, keys: int, epochs: int) -> dict[str, Any]:
-    """The figures of one run, in a process of its own."""
+    """The figures of so many epochs, in a process of its own; there is more to read then."""
     command = [sys.executable, str(BENCHMARKS / "scale" / "scaled_job.py")]
-    command += [str(each) for each in (partitions, records, keys, epochs)]
+    command += [str(each) for each in (partitions, records, keys, epochs, MOST_EPOCHS)]
     command += [str(place / "checkpoint"), str(place / "local")]
     environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -52,10 +58,10 @@ def measure(partitions: list[int], records: int, keys: int, epochs: int) -> dict
 
 
 def _rescaled(partitions: int, records: int, keys: int, epochs: int) -> list[dict[str, Any]]:
-    """A job that ends, and goes on with twice the partitions and more to read."""
+    """A job that is cancelled, and goes on with twice the partitions."""
     with tempfile.TemporaryDirectory(prefix="penstock-scale-") as place:
         first = run(Path(place), partitions, records, keys, epochs)
-        return [first, run(Path(place), 2 * partitions, records, keys, 2 * epochs)]
+        return [first, run(Path(place), 2 * partitions, records, keys, epochs)]
 
 
 def page(figures: dict[str, list[dict[str, Any]]]) -> str:
@@ -78,6 +84,7 @@ def page(figures: dict[str, list[dict[str, Any]]]) -> str:
             cells += [f"{each['state_bytes_written_per_epoch']:.0f}", each["state_bytes_fetched"]]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
         lines.append("")
+    lines += cost_model.section([run for name, runs in figures.items() if name != "rescaled" for run in runs])
     return "\n".join(lines)
 
 
@@ -89,12 +96,15 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="measure nothing: write the page of what was measured")
     arguments = parser.parse_args()
-    partitions = [int(each) for each in arguments.partitions.split(",")]
-    figures = measure(partitions, arguments.records, arguments.keys, arguments.epochs)
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    (arguments.results / "scale.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    (arguments.results / "scale.md").write_text(page(figures), encoding="utf-8")
+    stored = arguments.results / "scale.json"
+    if not arguments.page:
+        partitions = [int(each) for each in arguments.partitions.split(",")]
+        figures = measure(partitions, arguments.records, arguments.keys, arguments.epochs)
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    (arguments.results / "scale.md").write_text(page(json.loads(stored.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 if __name__ == "__main__":

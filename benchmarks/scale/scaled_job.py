@@ -1,6 +1,8 @@
 """A running sum per key with so many partitions; says what its epochs and tasks took.
 
-scaled_job.py PARTITIONS RECORDS_PER_EPOCH KEYS EPOCHS CHECKPOINT LOCAL
+scaled_job.py PARTITIONS RECORDS_PER_EPOCH KEYS EPOCHS ALL_EPOCHS CHECKPOINT LOCAL
+
+It is cancelled after EPOCHS, behind those that warm it up; its input has ALL_EPOCHS.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ class Sum(KeyedProcessFunction):
 
 
 def main() -> None:
-    partitions, per_epoch, keys, epochs = map(int, sys.argv[1:5])
-    checkpoint, local = sys.argv[5:7]
+    partitions, per_epoch, keys, epochs, all_epochs = map(int, sys.argv[1:6])
+    checkpoint, local = sys.argv[6:8]
     configuration = Configuration()
     for key, value in {
         "execution.checkpointing.dir": checkpoint,
@@ -45,13 +47,15 @@ def main() -> None:
     }.items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(partitions)
-    numbers = env.from_sequence(1, per_epoch * (epochs + WARM_UP))
+    numbers = env.from_sequence(1, per_epoch * all_epochs)
     numbers.key_by(lambda number: number % keys, Types.LONG()).process(Sum(), PAIR).uid("sum").print()
     cpu = _driver_cpu()
     job = env.execute_async("scale")
     seen: dict[int, dict[str, Any]] = {}
     while not job.has_ended(within=0.2):
         seen |= {each["number"]: each for each in job.metrics()["recent_epochs"]}
+        if len(seen) >= epochs + WARM_UP:
+            job.cancel()
     job.wait()
     metrics = job.metrics()
     seen |= {each["number"]: each for each in metrics["recent_epochs"]}

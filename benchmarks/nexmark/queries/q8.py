@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from nexmark.events import Events
-from penstock.common import Row
-from penstock.datastream import CoGroupFunction, DataStream
+from penstock.common import Types
+from penstock.datastream import DataStream
 from penstock.datastream.window import TumblingEventTimeWindows
+from penstock.expressions import col, count, lit, max_, window_start
 
 SIZE_MS = 10_000
 
 
-class NewSeller(NamedTuple):
-    """A person, and the start of the window."""
-
-    id: int
-    name: str
-    starttime: int
-
-
-class SoldAtOnce(CoGroupFunction):
-    """Each person once, however many auctions there are."""
-
-    def co_group(self, first: list[Row], second: list[Row]) -> Iterator[NewSeller]:
-        if second:
-            for person in first:
-                yield NewSeller(person.id, person.name, person.dateTime // SIZE_MS * SIZE_MS)
-
-
 def results(events: Events) -> DataStream:
-    persons = events.persons(in_event_time=True).select("id", "name", "dateTime")
-    auctions = events.auctions(in_event_time=True).select("seller")
-    together = persons.co_group(auctions).where("id").equal_to("seller")
-    return together.window(TumblingEventTimeWindows.of(SIZE_MS)).apply(SoldAtOnce())
+    """A person is one record, and has a name; an auction is one of its seller, and has none."""
+    no_name = lit(None).cast(Types.STRING())
+    persons = events.persons(in_event_time=True).select("id", "name")
+    auctions = events.auctions(in_event_time=True).select(id=col("seller"), name=no_name)
+    windows = persons.union(auctions).key_by("id").window(TumblingEventTimeWindows.of(SIZE_MS))
+    of_both = windows.aggregate(name=max_("name"), records=count(), starttime=window_start())
+    is_both = col("name").is_not_null() & (col("records") > 1)
+    return of_both.filter(is_both).select("id", "name", "starttime")

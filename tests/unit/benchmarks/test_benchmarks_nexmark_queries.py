@@ -58,11 +58,6 @@ def test_updating_results_are_kept_to_be_compared(arguments: Arguments) -> None:
     assert fingerprint("q17", read_rows("q17", output)) == ANSWERS["q17"]["fingerprint"]
 
 
-def test_windows_of_processing_time_count_no_bid_twice(arguments: Arguments) -> None:
-    run(replace(arguments, query="q12", rows=arguments.work / "rows"))
-    assert sum(row[1] for row in read_rows("q12", arguments.work / "rows")) <= 5_520
-
-
 def test_partitions_are_marked_complete(arguments: Arguments) -> None:
     run(replace(arguments, query="q10", rows=arguments.work / "rows"))
     partitions, marks = (

@@ -28,6 +28,13 @@ samples = [[50, 2.0], [50, 1.0], [50, 0.5]]
 open(arguments.result, "w").write(json.dumps({"samples": samples, "startup_seconds": 1.5, "rows": 1, "checksum": 2}))
 """
 
+QUICK_PROGRAM = """
+import json, sys
+result = {"samples": [[150, 2.0]], "startup_seconds": 1.5, "rows": 1, "checksum": 2}
+open(sys.argv[sys.argv.index("--result") + 1], "w").write(json.dumps(result))
+"""
+BROKEN_PROGRAM = QUICK_PROGRAM.replace("samples", "sample")
+
 
 @pytest.fixture
 def events(tmp_path: Path) -> Path:
@@ -57,7 +64,7 @@ def test_a_program_is_measured_with_all_its_processes(tmp_path: Path, events: Pa
 
 
 def test_a_wrong_answer_is_told(tmp_path: Path, events: Path) -> None:
-    measured = run_of(tmp_path, events, PROGRAM, "print('3 rows missing'); raise SystemExit(1)")
+    measured = run_of(tmp_path, events, PROGRAM, "print('WRONG\\n3 rows missing'); raise SystemExit(1)")
     assert measured.problem == "3 rows missing\n"
     assert measured.records == 150
 
@@ -71,6 +78,22 @@ def test_a_program_that_fails_is_told_with_its_log(tmp_path: Path, events: Path)
 def test_a_program_that_does_not_end_is_ended(tmp_path: Path, events: Path) -> None:
     measured = run_of(tmp_path, events, "import time; time.sleep(600)", timeout=0.5)
     assert measured.problem == "not at its end after 0 s"
+    assert measured.wall_seconds >= 0.5
+
+
+def test_a_check_that_does_not_end_is_ended(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, QUICK_PROGRAM, "import time; time.sleep(600)", timeout=2)
+    assert measured.problem == "not at its end after 2 s"
+
+
+@pytest.mark.parametrize(("program", "problem"), [("pass", "without a result"), (BROKEN_PROGRAM, "KeyError")])
+def test_a_program_without_a_result_is_told(tmp_path: Path, events: Path, program: str, problem: str) -> None:
+    assert problem in run_of(tmp_path, events, program).problem
+
+
+def test_what_a_check_leaves_out_is_told(tmp_path: Path, events: Path) -> None:
+    measured = run_of(tmp_path, events, QUICK_PROGRAM, "print('right: 3 of 9 bids')")
+    assert (measured.problem, measured.remark) == ("", "3 of 9 bids")
 
 
 def test_goals_and_peers_name_queries_that_there_are() -> None:
@@ -100,18 +123,18 @@ def of_rate(rate: float, **more: Any) -> Measurement:
 
 
 def test_the_page_has_ratios_goals_and_answers(docs: Path) -> None:
-    report.add_result(1_000, "q5", PENSTOCK, of_rate(300))
-    report.add_result(1_000, "q5", "flink_sql", of_rate(100, settings="no checkpoints"))
-    report.add_result(1_000, "q5", "spark", of_rate(600, problem="4 rows missing, the first:\n  (1, 2)"))
-    report.add_result(1_000, "q5", "pyflink", Measurement(100, problem="ended with 1:\nsomething"))
-    report.add_result(1_000, "q7", PENSTOCK, of_rate(100))
-    report.add_result(1_000, "q7", "flink_sql", of_rate(100))
+    report.add_results(1_000, [("q5", PENSTOCK, of_rate(300))])
+    report.add_results(1_000, [("q5", "flink_sql", of_rate(100, settings="no checkpoints"))])
+    report.add_results(1_000, [("q5", "spark", of_rate(600, problem="4 rows missing, the first:\n  (1, 2)"))])
+    report.add_results(1_000, [("q5", "pyflink", Measurement(100, problem="ended with 1:\nsomething"))])
+    report.add_results(1_000, [("q7", PENSTOCK, of_rate(100)), ("q7", "flink_sql", of_rate(100, remark="3 of 9 bids"))])
     page = (docs / "nexmark.md").read_text()
     assert "| windows | Flink SQL (JVM) | >= 1.5 x | 1 of 2 | 1.00 x (q7) | 3.00 x | 3.00 x (q5) |" in page
     assert "| what Spark can express |" not in page  # its answer was wrong
     assert "| q5 | Flink SQL (JVM) | 100 | 3.00 x | >= 1.5 x | 0.0 s | 0 s | 0 MB | rows right |" in page
     assert "**wrong**: 4 rows missing, the first: |" in page
     assert "| q5 | PyFlink DataStream | | | | | | | failed: ended with 1: |" in page
+    assert "| rows right (3 of 9 bids) |" in page
     assert "- Flink SQL (JVM): no checkpoints." in page
     assert page.index("| q5 | Penstock") < page.index("| q7 | Penstock")
     kept = json.loads((docs / "benchmarks" / "nexmark.json").read_text())

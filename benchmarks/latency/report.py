@@ -1,0 +1,119 @@
+"""Turns the figures into docs/latency.md and its plot."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from matplotlib import pyplot as plt
+
+from common.report import DOCS, describe_machine, save_figure
+from latency.contenders import CONTENDERS, Contender
+from latency.measure import RATE
+
+RESULTS = DOCS / "benchmarks" / "latency.json"
+PAGE = DOCS / "latency.md"
+OURS, OTHERS = "#1f6f8b", "#b0bec5"
+INTRODUCTION = """\
+# Latency
+
+Made by `benchmarks/latency/run.py --docs` on {machine}.
+
+From one Kafka topic to another, {rate:,} records a second over two partitions, 50 keys, sent every 5 ms. A record has
+in it the second in which it was sent, and every result that of its record; of a window, the time at which it ended.
+Producer, broker, program and reader share the cores; the way over the broker, twice, is part of every figure.
+Programs run one after the other, and are measured when they are warm. All send at least once, and save their state
+every ten seconds, those in epochs and micro-batches as often as they can; PyFlink's bundles and buffers wait 5 ms at
+most, as Penstock's buffers do. The filter's sink does not wait for more messages (`linger.ms` 0), those of the other
+programs of Penstock wait 5 ms. The bare loop says what the broker and both ends take by themselves.
+What pipelined mode is, and what it costs, is told in [concepts](concepts/pipelined.md).
+"""
+OF_GOALS = """\
+Penstock's sources are read by Python tasks, in every mode. Where the source side of a job would run in Catalyst alone,
+a keyed function is to take 25 ms; the goal of all other jobs is 60 ms.
+
+The slowest hundredth are records that come while one epoch ends and the next begins, every ten seconds. How long that
+takes differs, why has not been looked into (a subtask may go on in another worker process than before). Runs of
+the keyed function had a p99 from 61 to 617 ms.
+"""
+
+Results = dict[str, Any]
+"""`runs`: contender -> figures; `sustained`: the steps of a job whose input comes faster and faster."""
+
+
+def save_latency(measured: Results) -> None:
+    """Keeps figures beside those of other programs, and writes the page anew."""
+    results: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results.setdefault("runs", {}).update(measured.get("runs", {}))
+    if "sustained" in measured:
+        results["sustained"] = measured["sustained"]
+    results["machine"] = describe_machine()
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    write_page(results)
+
+
+def write_page(results: Results) -> None:
+    """Writes docs/latency.md and its plot."""
+    shown = {name: results["runs"][name] for name in CONTENDERS if name in results["runs"]}
+    lines = [INTRODUCTION.format(machine=results["machine"], rate=RATE)]
+    if shown:
+        lines += ["| program | p50 | p95 | p99 | goal, p50 / p99 |", "|---|---:|---:|---:|---:|"]
+        lines += [result_line(CONTENDERS[name], figures) for name, figures in shown.items()]
+        draw_latencies(shown)
+        lines += ["", "![latency](benchmarks/latency.svg)", "", OF_GOALS]
+    else:
+        lines += ["There are no figures yet.", ""]
+    if "sustained" in results:
+        lines += sustained_section(results["sustained"])
+    PAGE.write_text("\n".join(lines).rstrip() + "\n")
+
+
+def result_line(contender: Contender, figures: dict[str, float]) -> str:
+    """A row of the table."""
+    measured = " | ".join(f"{figures[f'p{percent}_ms']:,.1f} ms" for percent in (50, 95, 99))
+    return f"| {contender.title} | {measured} | {goal_of(contender)} |"
+
+
+def goal_of(contender: Contender) -> str:
+    """What it is to reach."""
+    goals = [goal for goal in (contender.p50_goal_ms, contender.p99_goal_ms) if goal is not None]
+    return f"<= {' / '.join(f'{goal:g}' for goal in goals)} ms" if goals else ""
+
+
+def sustained_section(steps: list[dict[str, float]]) -> list[str]:
+    """How many records a second are too many."""
+    kept_up = [step["rate"] for step in steps if not step["behind"]]
+    highest = f"{max(kept_up):,.0f} records/s" if kept_up else f"less than {steps[0]['rate']:,.0f} records/s"
+    lines = [
+        "## The highest sustained rate",
+        "",
+        f"The pipelined keyed job keeps up with **{highest}**. Its input came twice as fast from step to step, until "
+        "results fell behind: half of them more than a second late, later and later, or fewer than records.",
+        "",
+        "| records/s | p50 | p99 | keeps up |",
+        "|---:|---:|---:|---|",
+    ]
+    for step in steps:
+        times = " | ".join(f"{step[name]:,.1f} ms" for name in ("p50_ms", "p99_ms"))
+        lines.append(f"| {step['rate']:,.0f} | {times} | {'no' if step['behind'] else 'yes'} |")
+    return [*lines, ""]
+
+
+def draw_latencies(shown: dict[str, dict[str, float]]) -> None:
+    """From p50 to p99, a line for each program; the scale is logarithmic."""
+    figure, axes = plt.subplots(figsize=(8, 0.8 + 0.45 * len(shown)))
+    for row, (name, figures) in enumerate(shown.items()):
+        colour = OURS if CONTENDERS[name].is_ours else OTHERS
+        axes.plot([figures["p50_ms"], figures["p99_ms"]], [row, row], color=colour, linewidth=2)
+        axes.plot(figures["p50_ms"], row, "o", color=colour, markersize=8)
+        axes.plot([figures["p95_ms"], figures["p99_ms"]], [row, row], "|", color=colour, markersize=10)
+        axes.annotate(
+            f"{figures['p50_ms']:,.1f}", (figures["p50_ms"], row), (0, 8), textcoords="offset points", ha="center"
+        )
+    axes.set_yticks(range(len(shown)), list(shown))
+    axes.set_ylim(len(shown) - 0.5, -0.7)
+    axes.set_xscale("log")
+    axes.set_xlabel("ms from topic to topic: p50 (dot), p95 and p99 (strokes)")
+    axes.spines[["top", "right"]].set_visible(False)
+    save_figure(figure, "latency")
