@@ -7,7 +7,7 @@ cd "$ROOT"
 
 need_uv
 "$UV" pip compile -q --universal --upgrade --generate-hashes --no-emit-index-url --no-emit-find-links \
-    --python-version 3.11 --group dev --all-extras \
+    --python-version 3.11 --all-extras \
     --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml >/dev/null
 if grep -nE '://' requirements.lock; then
     die "requirements.lock names a host (see above)."

@@ -11,6 +11,7 @@ import pytest
 from conformance.one_job import LOCAL, SPARK, collect_each
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.functions import MapFunction, Partitioner, RuntimeContext
+from penstock.expressions import col
 
 Placed = list[tuple[int, Any]]
 """Records, each after the number of the subtask that got it."""
@@ -100,6 +101,9 @@ SCENARIOS = {
     "a partitioner's lambda": Scenario(
         lambda env: placed(pairs(env).partition_custom(lambda key, n: key % n, lambda r: r[0])),
         where_the_partitioner_says,
+    ),
+    "a partitioner of an expression": Scenario(
+        lambda env: placed(pairs(env).partition_custom(lambda key, n: key % n, col(0) + 3)), where_the_partitioner_says
     ),
     "by key": Scenario(
         lambda env: placed(env.from_sequence(0, 299).key_by(lambda n: n % 20)),

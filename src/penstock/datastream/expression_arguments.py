@@ -20,7 +20,7 @@ from penstock.expressions.references import FieldReference
 from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.functions import FlatMapFunction, MapFunction
 from penstock.plan.expression_node import ExpressionNode
-from penstock.plan.nodes import Exchange, ExchangeKind, RecordFunctionKind
+from penstock.plan.nodes import RecordFunctionKind
 
 if TYPE_CHECKING:
     from penstock.datastream.streams.data_stream import DataStream
@@ -116,15 +116,14 @@ def is_key_expression(key: object) -> bool:
     return is_expression(key) or (isinstance(key, list) and is_expression(tuple(key)))
 
 
-def expression_exchange(
+def expression_key(
     method: str, key: Any, key_type: TypeInformation | None, record_type: TypeInformation
-) -> Exchange:
-    """The exchange by a key that an expression computes."""
+) -> ExpressionKey:
+    """The key that an expression computes."""
     if isinstance(key, list | tuple):
         key = tuple(col(part) if isinstance(part, str | int) else part for part in key)
     expression = as_expression(key)
-    computed = _checked(method, lambda: ExpressionKey(expression, record_type, key_type))
-    return Exchange(ExchangeKind.HASH, key_selector=computed, key_type=computed.type)
+    return _checked(method, lambda: ExpressionKey(expression, record_type, key_type))
 
 
 def strategy_for_type(method: str, strategy: WatermarkStrategy, record_type: TypeInformation) -> WatermarkStrategy:

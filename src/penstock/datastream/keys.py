@@ -18,11 +18,19 @@ from penstock.common.typeinfo import (
     TypeInformation,
 )
 from penstock.datastream.arguments import refuse, refuse_argument
-from penstock.datastream.expression_arguments import expression_exchange, is_key_expression, without_plain_fields
+from penstock.datastream.expression_arguments import (
+    expression_key,
+    is_expression,
+    is_key_expression,
+    without_plain_fields,
+)
 from penstock.datastream.output_types import TypeHint, type_from_hint
+from penstock.expressions import Expression
 from penstock.functions import Function, KeySelector, Partitioner, RuntimeContext
 from penstock.plan.nodes import Exchange, ExchangeKind
 
+FieldHint = int | str | Expression
+"""A field: by number from 0, by name, or as `col(name)`."""
 _EXPECTED_KEY = "a function of one record, a KeySelector, a field name, a list of field names, or an expression"
 
 
@@ -35,7 +43,8 @@ def hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeIn
     declared = None if key_type is None else type_from_hint(method, "key_type", key_type)
     key = without_plain_fields(key)
     if is_key_expression(key):
-        return expression_exchange(method, key, declared, record_type)
+        computed = expression_key(method, key, declared, record_type)
+        return Exchange(ExchangeKind.HASH, key_selector=computed, key_type=computed.type)
     fields = _fields(key)
     if fields is None:
         return Exchange(ExchangeKind.HASH, key_selector=key_selector_of(method, key, record_type), key_type=declared)
@@ -47,6 +56,9 @@ def hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeIn
 
 def key_selector_of(method: str, key: Any, record_type: TypeInformation) -> Callable[[Any], Any]:
     """What takes the key out of a record."""
+    key = without_plain_fields(key)
+    if is_key_expression(key):
+        return expression_key(method, key, None, record_type)
     fields = _fields(key)
     if fields is not None:
         return _by_fields(method, fields, record_type)[0]
@@ -59,8 +71,12 @@ def partitioner_of(method: str, partitioner: Any) -> Callable[[Any, int], int]:
     return _as_callable(method, "partitioner", partitioner, Partitioner, "partition", expected)
 
 
-def field_of(method: str, field: int | str, record_type: TypeInformation) -> int | str | None:
+def field_of(method: str, field: FieldHint, record_type: TypeInformation) -> int | str | None:
     """The field that an aggregation works on, checked where the type is known; None stands for the record itself."""
+    field = without_plain_fields(field)
+    if is_expression(field):
+        expected = "a field; one that is computed is made before, by `select` or `map`"
+        raise refuse_argument(method, f"position_to_{method}", field, expected)
     if isinstance(field, bool) or not isinstance(field, int | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refuse_argument(method, f"position_to_{method}", field, "a field, by number from 0 or by name")
     if isinstance(record_type, CompositeTypeInfo):

@@ -167,6 +167,18 @@ def test_expressions_are_not_taken_where_they_mean_nothing(payments: DataStream)
         payments.select(17)  # type: ignore[arg-type]
 
 
+def test_a_plain_field_is_what_is_aggregated(env: StreamExecutionEnvironment) -> None:
+    pairs = env.from_collection(
+        [Row(k="a", n=2), Row(k="a", n=5)], Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
+    )
+    keyed, windows = pairs.key_by("k"), pairs.key_by("k").count_window(2)
+    assert list(keyed.sum(col("n")).execute_and_collect()) == [Row(k="a", n=2), Row(k="a", n=7)]
+    assert list(windows.max_by(col("n")).execute_and_collect()) == [Row(k="a", n=5)]
+    for refused in (keyed.sum, windows.sum):
+        with pytest.raises(ArgumentError, match="one that is computed is made before, by `select` or `map`"):
+            refused(col("n") * 2)
+
+
 def test_values_of_no_declared_type_go_through_rows_only(env: StreamExecutionEnvironment) -> None:
     mixed = env.from_collection([(1, object())], Types.TUPLE([Types.LONG(), Types.PICKLED_BYTE_ARRAY()]))
     with pytest.raises(PlanError, match="of no declared type"):

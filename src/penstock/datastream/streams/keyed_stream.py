@@ -15,7 +15,7 @@ from penstock.datastream.adapters import (
 from penstock.datastream.arguments import check_function, refuse
 from penstock.datastream.batch_functions import process_batches
 from penstock.datastream.expression_arguments import FlatMapHint, MapHint, is_expression
-from penstock.datastream.keys import field_of
+from penstock.datastream.keys import FieldHint, field_of
 from penstock.datastream.output_types import (
     FLAT_MAP,
     MAP,
@@ -259,7 +259,7 @@ class KeyedStream(DataStream):
         """
         return self._origin.count_window_all(size, slide)
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+    def sum(self, position_to_sum: FieldHint = 0) -> DataStream:
         """The sum of a field so far, per key; other fields are those of the key's first record.
 
         >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
@@ -268,7 +268,7 @@ class KeyedStream(DataStream):
         """
         return self._aggregate("sum", FieldAggregation.SUM, position_to_sum)
 
-    def min(self, position_to_min: int | str = 0) -> DataStream:
+    def min(self, position_to_min: FieldHint = 0) -> DataStream:
         """The least value of a field so far, per key; other fields are those of the key's first record.
 
         >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
@@ -277,7 +277,7 @@ class KeyedStream(DataStream):
         """
         return self._aggregate("min", FieldAggregation.MIN, position_to_min)
 
-    def max(self, position_to_max: int | str = 0) -> DataStream:
+    def max(self, position_to_max: FieldHint = 0) -> DataStream:
         """The greatest value of a field so far, per key; other fields are those of the key's first record.
 
         >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
@@ -286,7 +286,7 @@ class KeyedStream(DataStream):
         """
         return self._aggregate("max", FieldAggregation.MAX, position_to_max)
 
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+    def min_by(self, position_to_min_by: FieldHint = 0) -> DataStream:
         """The record with the least value of a field so far, per key; the first of equals.
 
         >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
@@ -295,7 +295,7 @@ class KeyedStream(DataStream):
         """
         return self._aggregate("min_by", FieldAggregation.MIN_BY, position_to_min_by)
 
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+    def max_by(self, position_to_max_by: FieldHint = 0) -> DataStream:
         """The record with the greatest value of a field so far, per key; the first of equals.
 
         >>> pairs = env.from_collection([("a", 2), ("b", 7), ("a", 3)])
@@ -304,7 +304,7 @@ class KeyedStream(DataStream):
         """
         return self._aggregate("max_by", FieldAggregation.MAX_BY, position_to_max_by)
 
-    def _aggregate(self, method: str, aggregation: FieldAggregation, position: int | str) -> DataStream:
+    def _aggregate(self, method: str, aggregation: FieldAggregation, position: FieldHint) -> DataStream:
         return self.reduce(FieldReduceFunction(aggregation, field_of(method, position, self.get_type())))
 
     def _keyed(self, name: str, function: Any, resolved: ResolvedType) -> DataStream:

@@ -10,7 +10,7 @@ from penstock.datastream.arguments import check_instance
 from penstock.datastream.keys import hash_exchange, key_selector_of, partitioner_of
 from penstock.datastream.output_types import TypeHint
 from penstock.datastream.streams.connected_streams import BroadcastStream, KeyHint
-from penstock.functions import KeySelector, Partitioner
+from penstock.functions import Partitioner
 from penstock.plan.nodes import FORWARD, Exchange, ExchangeKind
 from penstock.state.descriptors import MapStateDescriptor
 
@@ -120,7 +120,7 @@ class PartitioningStream:
     def partition_custom(
         self,
         partitioner: Callable[[Any, int], int] | Partitioner,
-        key_selector: Callable[[Any], Any] | KeySelector | str | int,
+        key_selector: KeyHint,
     ) -> DataStream:
         """Sends each record to the subtask that `partitioner(key, number of subtasks)` names.
 

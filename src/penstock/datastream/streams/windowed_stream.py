@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from penstock.common.time import DurationLike
 from penstock.common.typeinfo import TypeInformation
 from penstock.datastream.arguments import check_function, check_instance, refuse, refuse_argument
-from penstock.datastream.keys import field_of
+from penstock.datastream.keys import FieldHint, field_of
 from penstock.datastream.output_types import (
     ResolvedType,
     ResultMethod,
@@ -194,27 +194,27 @@ class _Windows:
         resolved = output_type_of("process", process_window_function, output_type, _PROCESS)
         return self._windowed(resolved, window_function=process_window_function)
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+    def sum(self, position_to_sum: FieldHint = 0) -> DataStream:
         """The sum of a field; other fields are those of the window's first record."""
         return self._aggregate_field("sum", FieldAggregation.SUM, position_to_sum)
 
-    def min(self, position_to_min: int | str = 0) -> DataStream:
+    def min(self, position_to_min: FieldHint = 0) -> DataStream:
         """The least value of a field; other fields are those of the window's first record."""
         return self._aggregate_field("min", FieldAggregation.MIN, position_to_min)
 
-    def max(self, position_to_max: int | str = 0) -> DataStream:
+    def max(self, position_to_max: FieldHint = 0) -> DataStream:
         """The greatest value of a field; other fields are those of the window's first record."""
         return self._aggregate_field("max", FieldAggregation.MAX, position_to_max)
 
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+    def min_by(self, position_to_min_by: FieldHint = 0) -> DataStream:
         """The record with the least value of a field; the first of equals."""
         return self._aggregate_field("min_by", FieldAggregation.MIN_BY, position_to_min_by)
 
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+    def max_by(self, position_to_max_by: FieldHint = 0) -> DataStream:
         """The record with the greatest value of a field; the first of equals."""
         return self._aggregate_field("max_by", FieldAggregation.MAX_BY, position_to_max_by)
 
-    def _aggregate_field(self, method: str, aggregation: FieldAggregation, position: int | str) -> DataStream:
+    def _aggregate_field(self, method: str, aggregation: FieldAggregation, position: FieldHint) -> DataStream:
         return self.reduce(FieldReduceFunction(aggregation, field_of(method, position, self.get_input_type())))
 
     def _window_function_type(self, method: str, function: Any, output_type: TypeHint) -> ResolvedType:

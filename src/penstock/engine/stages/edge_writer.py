@@ -15,7 +15,7 @@ from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import PlanError
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope, Kind
-from penstock.engine.stages.keying import RecordFailure, keys_of
+from penstock.engine.stages.keying import RecordFailure, keys_of, selected_keys
 from penstock.engine.stages.pending_buffer import Part, PendingBuffer
 from penstock.plan.nodes import ExchangeKind
 from penstock.runtime.columnar_windows.pane_combiner import FEWEST_RECORDS, PaneCombiner
@@ -211,16 +211,16 @@ def _to_first(edge: CompiledEdge, sender: int) -> Choose:
 
 
 def _by_partitioner(edge: CompiledEdge, sender: int) -> Choose:
-    partitioner, selector = edge.exchange.partitioner, edge.exchange.key_selector
-    if partitioner is None or selector is None:
+    partitioner = edge.exchange.partitioner
+    if partitioner is None or edge.exchange.key_selector is None:
         raise PlanError(f"the custom exchange into '{edge.target_name}' needs a partitioner and a key selector")
 
     def choose(batch: Batch, keys: DictionaryKeys | None) -> Targets | int:
         targets: list[int] = []
-        values = iter(batch.values)
+        selected = selected_keys(batch, edge.exchange)
         try:
-            for value in values:
-                target = partitioner(selector(value), edge.target_parallelism)
+            for key in selected:
+                target = partitioner(key, edge.target_parallelism)
                 if not 0 <= target < edge.target_parallelism:
                     raise PlanError(
                         f"the partitioner before '{edge.target_name}' returned {target!r}; "

@@ -41,7 +41,8 @@ class RecordFailure(Exception):
 def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
     """The encoded key of every record, each distinct key encoded once."""
     if isinstance(exchange.key_selector, ExpressionKey):
-        return _computed_keys(batch, exchange.key_selector)
+        columns = _computed_columns(batch, exchange.key_selector)
+        return _keys_of_columns(batch, columns, exchange.key_selector.type)
     if isinstance(exchange.key_selector, TracedKey):
         columns = exchange.key_selector.columns(batch)
         if columns is not None:
@@ -52,7 +53,7 @@ def keys_of(batch: Batch, exchange: Exchange) -> DictionaryKeys:
             return encode_tuples([batch.columns[_place(field, schema)] for field in exchange.key_fields])
         if len(exchange.key_fields) == 1 and exchange.key_type in _SAME_IN_COLUMNS:
             return _keys_of_column(batch.columns[_place(exchange.key_fields[0], schema)])
-    selected = _selected(batch, exchange)
+    selected = selected_keys(batch, exchange)
     if exchange.key_type is not None and not exchange.key_type.is_pickled:
         return _typed_keys(batch, selected, exchange.key_type)
     return _encoded(batch, selected)
@@ -62,8 +63,11 @@ def _place(field: str | int, schema: pa.Schema) -> int:
     return field if isinstance(field, int) else schema.names.index(field)
 
 
-def _selected(batch: Batch, exchange: Exchange) -> list[Any]:
+def selected_keys(batch: Batch, exchange: Exchange) -> list[Any]:
+    """The key of every record as the program sees it."""
     assert exchange.key_selector is not None
+    if isinstance(exchange.key_selector, ExpressionKey):
+        return codec_for(exchange.key_selector.type).to_values(_computed_columns(batch, exchange.key_selector))
     values = iter(batch.values)
     try:
         return list(map(exchange.key_selector, values))
@@ -82,12 +86,11 @@ def _typed_keys(batch: Batch, selected: list[Any], key_type: TypeInformation) ->
     return _encoded(batch, codec.to_values(columns))
 
 
-def _computed_keys(batch: Batch, key: ExpressionKey) -> DictionaryKeys:
+def _computed_columns(batch: Batch, key: ExpressionKey) -> list[pa.Array]:
     try:
-        columns = key.columns(batch)
+        return key.columns(batch)
     except RecordEvaluationError as failure:
         raise RecordFailure(batch.values[failure.index]) from failure.cause
-    return _keys_of_columns(batch, columns, key.type)
 
 
 def _keys_of_columns(batch: Batch, columns: list[pa.Array], key_type: TypeInformation | None) -> DictionaryKeys:
