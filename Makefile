@@ -56,8 +56,9 @@ nexmark: setup ## all of Nexmark on 10 million events beside its peers, and docs
 	$(BIN)/python benchmarks/nexmark/run.py --events 10000000 --docs $(NEXMARK_ARGS)
 
 soak: setup setup-services ## half an hour of kills and other faults, and docs/fault-table.md; SOAK_ARGS="--minutes 5"
-	PENSTOCK_RETENTION_EPOCHS=10000 PENSTOCK_CRASH_BLOCKS=10 $(PYTEST) -n 2 --dist load \
-		tests/unit/engine/test_engine_retention.py tests/faults/test_faults_local_schedules.py
+	PENSTOCK_RETENTION_EPOCHS=10000 PENSTOCK_CRASH_BLOCKS=30 $(PYTEST) -n 2 --dist load \
+		tests/unit/engine/test_engine_retention.py tests/faults/test_faults_local_schedules.py \
+		tests/faults/test_faults_noisy_schedules.py
 	$(BIN)/python tools/soak.py $(SOAK_ARGS)
 
 docs: setup ## write the generated pages, and run every example of the documentation

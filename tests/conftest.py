@@ -6,6 +6,7 @@ import json
 import multiprocessing.util
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,10 @@ from services.running import running
 # Hypothesis' deadline of 200 ms an example measures how busy the machine is, not the code under test.
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
+
+# Where the suite was started in the background, SIGINT is ignored, also by the programs that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A job that fails in a test is to fail at once; tests of restarts set a strategy.
 os.environ.setdefault("PENSTOCK_RESTART_STRATEGY", "none")

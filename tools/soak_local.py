@@ -25,10 +25,10 @@ _OPTIONS = {
     "logging.level": "warning",
 }
 _POINTS = [
-    "takeover.after", "action.before", "task.gathered", "sink.files.staged", "ledger.staged", "task.state.staged",
-    "action.after", "manifest.before", "manifest.after", "publish.before", "publish.task.before", "ledger.inserted",
-    "ledger.committed", "publish.task.after", "publish.tasks", "sink.files.renamed", "sink.files.marked",
-    "publish.sink", "publish.after",
+    "takeover.after", "action.before", "task.read", "task.gathered", "sink.files.staged", "ledger.staged",
+    "task.state.staged", "action.after", "manifest.before", "manifest.after", "publish.before", "publish.task.before",
+    "ledger.inserted", "ledger.committed", "publish.task.after", "publish.tasks", "sink.files.renamed",
+    "sink.files.marked", "publish.sink", "publish.after",
 ]  # fmt: skip
 
 

@@ -27,10 +27,11 @@ from services.postgres import Postgres
 
 _WHERE = "local engine, Kafka, PostgreSQL"
 _STEPS = [
-    "action.before", "task.gathered", "sink.files.staged", "sink.kafka.staged", "sink.jdbc.staged", "task.state.staged",
-    "action.after", "manifest.before", "manifest.after", "publish.before", "publish.task.before", "sink.kafka.sent",
-    "sink.kafka.marked", "sink.kafka.committed", "sink.jdbc.claimed", "sink.jdbc.written", "sink.jdbc.published",
-    "publish.task.after", "publish.tasks", "sink.files.renamed", "sink.files.marked", "publish.sink", "publish.after",
+    "action.before", "task.read", "task.gathered", "sink.files.staged", "sink.kafka.staged", "sink.jdbc.staged",
+    "task.state.staged", "action.after", "manifest.before", "manifest.after", "publish.before", "publish.task.before",
+    "sink.kafka.sent", "sink.kafka.marked", "sink.kafka.committed", "sink.jdbc.claimed", "sink.jdbc.written",
+    "sink.jdbc.published", "publish.task.after", "publish.tasks", "sink.files.renamed", "sink.files.marked",
+    "publish.sink", "publish.after",
 ]  # fmt: skip
 """Those of one epoch, in order."""
 _STAND_BY = {"execution.standby": "true", "execution.standby.timeout": "2 s"}

@@ -35,7 +35,14 @@ _OPTIONS = {
 _BETWEEN_FAULTS = (0.2, 1.2)
 _END_SECONDS = 240
 _IN_DRIVER = ["manifest.before", "manifest.after", "publish.before", "publish.tasks", "publish.sink", "publish.after"]
-_IN_WORKERS = ["task.gathered", "task.state.staged", "sink.files.staged", "publish.task.before", "publish.task.after"]
+_IN_WORKERS = [
+    "task.read",
+    "task.gathered",
+    "task.state.staged",
+    "sink.files.staged",
+    "publish.task.before",
+    "publish.task.after",
+]
 _OF_LEDGERS = ["ledger.staged", "ledger.inserted", "ledger.committed"]
 _OF_SERVICES = [
     "sink.kafka.staged",

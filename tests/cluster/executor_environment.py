@@ -1,4 +1,7 @@
-"""A Python environment for executors: the native wheels that Penstock needs, and Penstock itself not among them."""
+"""A Python environment for executors: the native wheels that Penstock needs, and Penstock itself not among them.
+
+There is one at a path, and the same as an archive, packed as docs/how-to/run-on-a-cluster.md says.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGES = ("pyarrow", "numpy", "pandas", "lmdb", "cloudpickle", "tenacity")
+PACKER = "venv-pack==0.2.0"
 
 
 def executor_python() -> Path:
     """The interpreter of the environment, which is made where it is not there yet."""
     home = Path(os.environ.get("PENSTOCK_CACHE", CHECKOUT / ".cache")) / "executor-env"
-    wanted = [f"{name}=={version(name)}" for name in PACKAGES]
+    wanted = [*(f"{name}=={version(name)}" for name in PACKAGES), PACKER]
     stamp = home / ".complete"
     contents = json.dumps([sys.version, wanted])
     if not stamp.exists() or stamp.read_text() != contents:
@@ -28,6 +32,19 @@ def executor_python() -> Path:
         shutil.rmtree(home, ignore_errors=True)
         made.rename(home)
     return home / "bin" / "python"
+
+
+def packed_environment() -> Path:
+    """The archive, which is kept in the environment that it was made of: a new one has none."""
+    python = executor_python()
+    home = python.parents[1]
+    archive = home / "environment.tar.gz"
+    if not archive.exists():
+        made = home.with_name(f"executor-env-{os.getpid()}.tar.gz")
+        # Time counts here, not size.
+        _run(str(python), "-m", "venv_pack", "-q", "-p", str(home), "-o", str(made), "--compress-level", "1")
+        made.rename(archive)
+    return archive
 
 
 def _make(home: Path, packages: list[str]) -> None:

@@ -23,7 +23,7 @@ class StandaloneCluster:
     """Machines are 127.0.0.2 and so on: Spark tells them apart, and so do their local directories."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         directory.mkdir(parents=True, exist_ok=True)
         with socket.socket() as free:
@@ -40,7 +40,7 @@ class StandaloneCluster:
     def add_worker(self, host: str) -> None:
         """Starts a worker with one core; executors of running applications come by themselves."""
         options = ["--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-        work = str(self._directory / f"work-{host}")
+        work = str(self.directory / f"work-{host}")
         self._start(host, "org.apache.spark.deploy.worker.Worker", *options, "--work-dir", work, self.master)
 
     def executors(self, host: str) -> list[int]:
@@ -51,14 +51,22 @@ class StandaloneCluster:
                 with suppress(OSError):
                     words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
                     is_executor = "--hostname" in words and words[words.index("--hostname") + 1] == host
-                    if is_executor and (entry / "cwd").readlink().is_relative_to(self._directory):
+                    if is_executor and (entry / "cwd").readlink().is_relative_to(self.directory):
                         found.append(int(entry.name))
         return found
 
-    def kill_executor(self, host: str) -> None:
-        """SIGKILL to the executor of a worker, which starts another."""
+    def kill_executor(self, host: str) -> int:
+        """SIGKILL to the executor of a worker, which starts another; the process that was killed."""
         (process,) = self.executors(host)
         os.kill(process, signal.SIGKILL)
+        return process
+
+    def wait_for_executor(self, host: str, *, other_than: int) -> None:
+        """Waits until a worker has an executor, and not the one that it had."""
+        deadline = time.monotonic() + _SECONDS
+        while not set(self.executors(host)) - {other_than}:
+            assert time.monotonic() < deadline, f"{host} gets no executor"
+            time.sleep(0.1)
 
     def stop(self) -> None:
         """Ends everything that was started."""
@@ -73,7 +81,7 @@ class StandaloneCluster:
 
     def _start(self, host: str, class_name: str, *options: str) -> None:
         # What tells one machine's disk from another's.
-        local = self._directory / f"disk-{host}"
+        local = self.directory / f"disk-{host}"
         environment = {
             **os.environ,
             "SPARK_HOME": str(SPARK_HOME),
@@ -84,7 +92,7 @@ class StandaloneCluster:
             "MACHINE_DISK": str(local),
             "PYSPARK_PYTHON": sys.executable,
         }
-        with (self._directory / f"{class_name.rpartition('.')[2]}-{host}.log").open("wb") as log:
+        with (self.directory / f"{class_name.rpartition('.')[2]}-{host}.log").open("wb") as log:
             self._processes[host] = subprocess.Popen(
                 [str(SPARK_HOME / "bin" / "spark-class"), class_name, *options],
                 env=environment,

@@ -20,7 +20,7 @@ from penstock.datastream.state import ValueStateDescriptor
 
 INPUT = Types.ROW_NAMED(["k", "file"], [Types.LONG(), Types.LONG()])
 OUTPUT = Types.ROW_NAMED(
-    ["k", "file", "n", "subtask", "machine"], [Types.LONG(), Types.LONG(), Types.LONG(), Types.LONG(), Types.STRING()]
+    ["k", "file", "n", "subtask", "machine", "process"], [*[Types.LONG()] * 4, Types.STRING(), Types.LONG()]
 )
 
 
@@ -36,7 +36,7 @@ class Count(KeyedProcessFunction):
         count = (self._count.value() or 0) + 1
         self._count.update(count)
         machine = Path(os.environ["MACHINE_DISK"]).name
-        yield Row(k=value.k, file=value.file, n=count, subtask=self._subtask, machine=machine)
+        yield Row(k=value.k, file=value.file, n=count, subtask=self._subtask, machine=machine, process=os.getpid())
 
     def close(self) -> None:
         (self._directory / f"closed-{self._subtask}-{os.getpid()}").touch()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cluster.executor_environment import executor_python
+from cluster.executor_environment import executor_python, packed_environment
 from faults.processes import kill_group
 from penstock.engine.spark.class_archive import java_options
 
@@ -35,7 +36,7 @@ def python() -> Path:
     return interpreter
 
 
-def options_for(python: Path, directory: Path, executors: int = 2) -> list[str]:
+def options_for(python: Path | str, directory: Path, executors: int = 2) -> list[str]:
     return [
         f"spark.master=local-cluster[{executors},1,1024]",
         "spark.executor.memory=1g",
@@ -62,17 +63,23 @@ def run_driver(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def test_a_keyed_job_and_the_module_beside_it_run_on_executors_without_penstock(tmp_path, python):
-    options = [*options_for(python, tmp_path), f"spark.submit.pyFiles={MODULE}", "execution.epoch.max-records=12"]
+@pytest.mark.usefixtures("python")
+def test_a_keyed_job_runs_in_an_environment_that_is_sent_along_with_the_module_beside_it(tmp_path):
+    sent = [f"spark.archives={packed_environment()}#environment", f"spark.submit.pyFiles={MODULE}"]
+    options = [*options_for("./environment/bin/python", tmp_path), *sent, "execution.epoch.max-records=12"]
     done = run_driver(str(MODULE_JOB), str(tmp_path / "out"), *options, "execution.runtime-mode=STREAMING")
     assert done.returncode == 0, done.stderr
     lines = [line for path in (tmp_path / "out").glob("*.json") for line in path.read_text().splitlines()]
     numbers, counts, prefixes, origins = zip(*(json.loads(line).split("|") for line in lines), strict=True)
+    for application in {Path(prefix).parents[1] for prefix in prefixes}:
+        # Spark keeps the folders of executors, with the unpacked environment in each.
+        assert application.name.startswith("app-")
+        shutil.rmtree(application)
     # Which of the records of a key comes first is nobody's promise: there are two readers.
     counted = [(int(number) % 3, int(count)) for number, count in zip(numbers, counts, strict=True)]
     assert sorted(map(int, numbers)) == list(range(1, 31))
     assert sorted(counted) == [(key, count) for key in range(3) for count in range(1, 11)]
-    assert set(prefixes) == {str(python.parents[1])}
+    assert {Path(prefix).name for prefix in prefixes} == {"environment"}
     assert all("penstock.zip" in origin for origin in origins)
 
 

@@ -1,4 +1,4 @@
-"""A real cluster: subtasks stay where their state is, a new machine takes some, a lost executor is replaced."""
+"""A real cluster: all programs run there, state stays where it is, a new machine takes some, a lost one is replaced."""
 
 from __future__ import annotations
 
@@ -14,16 +14,42 @@ from typing import Any
 
 import pytest
 
+from cluster import standalone_operators
 from cluster.standalone_cluster import StandaloneCluster
+from cluster.standalone_operators import published, run_all
 from faults.processes import kill_group
 from penstock.engine.spark.class_archive import java_options
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 JOB = Path(__file__).with_name("standalone_job.py")
+TESTS = JOB.parents[1]
 FIRST, SECOND, THIRD = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 KEYS = 40
 SECONDS = 180
+
+
+def start(script: Path, directory: Path, cluster: StandaloneCluster) -> subprocess.Popen[bytes]:
+    """A driver whose job runs on the cluster; what it says is in `driver.log`."""
+    options = [
+        f"spark.master={cluster.master}",
+        "spark.driver.host=127.0.0.1",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.executor.memory=512m",
+        f"spark.executor.extraJavaOptions={java_options()}",
+        f"spark.pyspark.python={sys.executable}",
+        "state.local-dir=$MACHINE_DISK/state",
+        "spark.locality.wait=10s",
+    ]
+    environment = {**os.environ, "MACHINE_DISK": str(directory / "disk-driver"), "PYTHONPATH": str(TESTS)}
+    with (directory / "driver.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, str(script), str(directory), *options],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 class ClusterRun:
@@ -33,25 +59,7 @@ class ClusterRun:
         self.directory = directory
         self._files = 0
         (directory / "in").mkdir()
-        options = [
-            f"spark.master={cluster.master}",
-            "spark.driver.host=127.0.0.1",
-            "spark.driver.bindAddress=127.0.0.1",
-            "spark.executor.memory=512m",
-            f"spark.executor.extraJavaOptions={java_options()}",
-            f"spark.pyspark.python={sys.executable}",
-            "state.local-dir=$MACHINE_DISK/state",
-            "spark.locality.wait=10s",
-        ]
-        environment = {**os.environ, "MACHINE_DISK": str(directory / "disk-driver")}
-        self._log = (directory / "driver.log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, str(JOB), str(directory), *options],
-            env=environment,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
+        self.process = start(JOB, directory, cluster)
 
     def epoch(self) -> list[dict[str, Any]]:
         """The results of one more file."""
@@ -70,6 +78,14 @@ class ClusterRun:
     def machines(self) -> dict[int, str]:
         """Where each subtask was in one more epoch."""
         return {row["subtask"]: row["machine"].removeprefix("disk-") for row in self.epoch()}
+
+    def changes_of_process(self, epochs: int) -> int:
+        """How often a subtask went on in another process in the last epochs: a machine that is busy may have two."""
+        processes: dict[int, dict[int, int]] = {}
+        for row in self.results():
+            processes.setdefault(row["subtask"], {})[row["file"]] = row["process"]
+        last = range(self._files - epochs, self._files)
+        return sum(each[file] != each[file - 1] for each in processes.values() for file in last)
 
     def results(self) -> list[dict[str, Any]]:
         paths = sorted((self.directory / "out").glob("*.json"))
@@ -93,12 +109,11 @@ class ClusterRun:
     def end(self) -> None:
         kill_group(self.process)  # type: ignore[arg-type]
         self.process.wait(SECONDS)
-        self._log.close()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
-    cluster = StandaloneCluster(tmp_path / "cluster")
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    cluster = StandaloneCluster(tmp_path_factory.mktemp("cluster"))
     try:
         for host in (FIRST, SECOND):
             cluster.add_worker(host)
@@ -129,27 +144,40 @@ def until_even(run: ClusterRun, *hosts: str) -> dict[int, str]:
     raise AssertionError(f"{hosts} do not have their shares: {machines}; {run.log()}")
 
 
+def test_the_programs_of_the_conformance_tests_give_what_they_give_without_a_cluster(tmp_path, cluster):
+    local = tmp_path / "local"
+    process = start(Path(standalone_operators.__file__), tmp_path, cluster)
+    try:
+        run_all(local, "execution.engine=local")
+        assert process.wait(SECONDS) == 0, (tmp_path / "driver.log").read_text(errors="replace")
+    finally:
+        kill_group(process)  # type: ignore[arg-type]
+    assert published(local)
+    assert published(tmp_path) == published(local)
+
+
 def test_state_stays_on_its_machine_a_new_one_takes_some_and_a_lost_executor_is_replaced(run, cluster):
     places = until_even(run, FIRST, SECOND)
     moves = run.moves()
     assert [run.machines() for _ in range(4)] == [places] * 4
-    assert run.moves() == moves, "nothing was read from the checkpoint"
+    assert run.moves() - moves <= run.changes_of_process(4), "nothing was read from the checkpoint"
     cluster.add_worker(THIRD)
     with_third = until_even(run, FIRST, SECOND, THIRD)
     assert sum(with_third[subtask] != places[subtask] for subtask in places) == 1, "only what the new machine takes"
     places = with_third
-    cluster.kill_executor(SECOND)
+    killed = cluster.kill_executor(SECOND)
     lost = {subtask for subtask in places if places[subtask] == SECOND}
     after = run.machines()
     assert {subtask: host for subtask, host in after.items() if subtask not in lost} == {
         subtask: host for subtask, host in places.items() if subtask not in lost
     }
     run.machines()
+    cluster.wait_for_executor(SECOND, other_than=killed)
     run.stop()
     counts = sorted((row["file"], row["k"], row["n"]) for row in run.results())
     files = max(file for file, _, _ in counts) + 1
     assert counts == [(file, key, file + 1) for file in range(files) for key in range(KEYS)]
     closed = {int(path.name.split("-")[1]) for path in run.directory.glob("closed-*")}
     assert closed == {0, 1, 2, 3}, "functions are closed where they last worked"
-    left = {path.parents[1].name for path in (run.directory / "cluster").glob("disk-*/state/*")}
+    left = {path.parents[1].name for path in cluster.directory.glob("disk-*/state/*")}
     assert left <= {f"disk-{SECOND}"}, "machines forget the state of a job that ended, if they have an executor then"

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
@@ -18,13 +18,19 @@ KILLED = -signal.SIGKILL
 
 
 def run_job(
-    directory: Path, *, options: Mapping[str, str], fail_points: str = "", noise: bool = False
+    directory: Path,
+    *,
+    options: Mapping[str, str],
+    fail_points: str = "",
+    noise: bool = False,
+    arguments: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the job until it ends or dies; `fail_points` says where it dies."""
+    """Runs the job until it ends or dies; `fail_points` says where it dies, `arguments` are more for the script."""
+    words = [word for key, value in options.items() for word in ("--option", f"{key}={value}")]
+    arguments = [str(SCRIPT), str(directory), *(["--noise"] if noise else []), *words, *arguments]
     if options.get("execution.engine") == "local":
-        arguments = _arguments(directory, options, noise)
         return run_python(*arguments, more_environment={ENVIRONMENT_VARIABLE: fail_points}, timeout=TIMEOUT_SECONDS)
-    process = _start_with_jvm(directory, options=options, fail_points=fail_points, noise=noise)
+    process = _start_with_jvm(arguments, fail_points)
     try:
         output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
     finally:
@@ -32,17 +38,10 @@ def run_job(
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def _arguments(directory: Path, options: Mapping[str, str], noise: bool) -> list[str]:
-    settings = [word for key, value in options.items() for word in ("--option", f"{key}={value}")]
-    return [str(SCRIPT), str(directory), *(["--noise"] if noise else []), *settings]
-
-
-def _start_with_jvm(
-    directory: Path, *, options: Mapping[str, str], fail_points: str, noise: bool
-) -> subprocess.Popen[str]:
+def _start_with_jvm(arguments: Sequence[str], fail_points: str) -> subprocess.Popen[str]:
     """Starts the job in a process group of its own, so that its JVM and workers can be ended with it."""
     return subprocess.Popen(
-        [sys.executable, *_arguments(directory, options, noise)],
+        [sys.executable, *arguments],
         env={**os.environ, ENVIRONMENT_VARIABLE: fail_points},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from penstock.common import Configuration, Row, Types
+from penstock.common import Configuration, Row, Types, fail_points
 from penstock.connectors.files import FileSink, FileSource, JsonLinesFormat
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
@@ -37,6 +37,17 @@ class RollingSum(KeyedProcessFunction):
         count, total = count + 1, total + value.v
         self._state.update((count, total))
         yield Row(k=value.k, n=count, total=total, noise=random.getrandbits(40) if self._noise else 0)
+
+
+class Forward(KeyedProcessFunction):
+    """Passes on what it gets; its fail points tell the subtasks apart."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._point = f"program.forward.{runtime_context.get_index_of_this_subtask()}"
+
+    def process_element(self, value, ctx):
+        fail_points.reach(self._point)
+        yield value
 
 
 def write_input(directory: Path, *, files: int = 6, records: int = 20, keys: int = 5, seed: int = 1) -> None:
@@ -74,21 +85,26 @@ def published(directory: Path) -> Counter[tuple[str, int, int]]:
 
 
 def start_job(
-    *, source: Path, sink: Path, checkpoint: Path, options: dict[str, str], noise: bool, parallelism: int = 2
+    *,
+    source: Path,
+    sink: Path,
+    checkpoint: Path,
+    options: dict[str, str],
+    noise: bool,
+    parallelism: int = 2,
+    exchange_noise: bool = False,
 ) -> JobClient:
-    """Starts or resumes the job."""
+    """Starts or resumes the job; with a second exchange, in which the noise decides where a record goes, on demand."""
     configuration = Configuration()
     for key, value in {"execution.checkpointing.dir": str(checkpoint), **options}.items():
         configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(parallelism)
     files = FileSource.for_record_stream_format(JsonLinesFormat(INPUT), str(source)).build()
-    (
-        env.from_source(files, None, "payments")
-        .key_by("k")
-        .process(RollingSum(noise), output_type=OUTPUT)
-        .sink_to(FileSink(str(sink), "json"))
-    )
+    sums = env.from_source(files, None, "payments").key_by("k").process(RollingSum(noise), output_type=OUTPUT)
+    if exchange_noise:
+        sums = sums.key_by(lambda row: row.total + row.noise, Types.LONG()).process(Forward(), output_type=OUTPUT)
+    sums.sink_to(FileSink(str(sink), "json"))
     return env.execute_async("rolling sums")
 
 
@@ -96,6 +112,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--noise", action="store_true")
+    parser.add_argument("--parallelism", type=int, default=2)
+    parser.add_argument("--exchange-noise", action="store_true")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
     options = dict(option.split("=", 1) for option in arguments.option)
@@ -105,6 +123,8 @@ def main() -> None:
         checkpoint=arguments.directory / "checkpoint",
         options=options,
         noise=arguments.noise,
+        parallelism=arguments.parallelism,
+        exchange_noise=arguments.exchange_noise,
     )
     job.wait()
 

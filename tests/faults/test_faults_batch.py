@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from faults.crash_schedules import CrashAtStep
 from faults.rolling_job import expected, published, start_job, write_input
-from faults.test_faults_local_schedules import CrashAtStep
 from penstock.common import fail_points
 from penstock.common.fail_points import SimulatedCrash
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
@@ -39,7 +39,8 @@ def test_a_crash_at_every_single_step_is_survived(source):
     run(source, "whole")
     fail_points.arm(None)
     assert set(counter.reached) >= {
-        "action.before", "task.gathered", "action.after", "manifest.before", "manifest.after", "publish.sink",
+        "action.before", "task.read", "task.gathered", "action.after", "manifest.before", "manifest.after",
+        "publish.sink",
     }  # fmt: skip
     assert "task.state.staged" not in counter.reached, "batch execution keeps no state"
     for step in range(1, len(counter.reached) + 1):

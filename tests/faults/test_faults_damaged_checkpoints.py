@@ -191,12 +191,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own that is nearly full."""
     place = tmp_path / "disk"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)], check=True)
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        # Not even root may mount in most containers.
+        pytest.skip(f"the small disk that this test fills cannot be mounted: {mounted.stderr.strip()}")
     yield place
     subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount the small disk that this test fills")
 def test_a_full_disk_stops_the_job_with_a_sentence_and_space_lets_it_go_on(job, small_disk):
     (small_disk / "checkpoint").mkdir()
     job.checkpoint.symlink_to(small_disk / "checkpoint")

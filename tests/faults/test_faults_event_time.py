@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.test_conformance_event_time import RESULT, PowerCut, Punctuation, RoundsSource
-from faults.test_faults_local_schedules import CrashAtStep
+from faults.crash_schedules import CrashAtStep
 from penstock.common import Configuration, WatermarkStrategy, fail_points
 from penstock.common.fail_points import SimulatedCrash
 from penstock.connectors.files import FileSink

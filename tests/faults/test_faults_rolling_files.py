@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_faults_local_schedules import CrashAtStep
+from faults.crash_schedules import CrashAtStep
 from penstock.common import Configuration, Encoder, Types, fail_points
 from penstock.common.fail_points import SimulatedCrash
 from penstock.datastream import StreamExecutionEnvironment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,12 @@ def start(directory: Path, **options: str) -> JobClient:
         options={"execution.engine": "local", "execution.epoch.max-records": "25", **options},
         noise=True,
     )
+
+
+def noted_epochs(run: Path) -> dict[str, list[int]]:
+    """The newest epoch that each file sink below `run` says it has published."""
+    notes = [json.loads(path.read_text()) for path in run.rglob(".penstock/*.json")]
+    return {note["uid"]: note["epoch"] for note in sorted(notes, key=lambda note: note["epoch"])}
 
 
 @pytest.fixture
@@ -98,6 +105,7 @@ def test_a_driver_that_falls_asleep_is_followed_and_stops_when_it_wakes_up(tmp_p
         assert processes[0].is_paused(mark, SECONDS), processes[0].log.read_text()
         processes.append(MatrixProcess(source, run, {**options, "execution.standby": "true"}))
         assert processes[1].wait(SECONDS) == 0, processes[1].log.read_text()
+        noted = noted_epochs(run)
         processes[0].go_on()
         assert processes[0].wait(SECONDS) == 1
         assert "another driver has taken over the job" in processes[0].log.read_text()
@@ -105,6 +113,8 @@ def test_a_driver_that_falls_asleep_is_followed_and_stops_when_it_wakes_up(tmp_p
         for process in processes:
             process.end()
     assert MatrixOracle(source).differences(run) == []
+    assert noted
+    assert noted_epochs(run) == noted, "what its successor has noted as published stays"
 
 
 def test_a_stand_by_driver_of_nobody_runs_the_job(directory: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from penstock.common.errors import UserFunctionError
+from penstock.common.fail_points import reach
 from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.source import SplitReader
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.input_waits import InputWaits
 from penstock.engine.stages.messages import Done, ReadProgress
 from penstock.engine.stages.outcome import abort_rows, collect_counts, message_row, taken_times
 from penstock.engine.stages.task_environment import TaskEnvironment
@@ -40,6 +42,8 @@ class SourceSubtask:
         self._told: dict[tuple[int, int], int] = {}
         """Of splits whose source itself speaks of event time: how far it has come, as far as this task knows."""
         self.metrics = MetricGroup()
+        self.waits = InputWaits()
+        """Reading is work; only who follows a split waits for records."""
 
     def run(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> Iterator[Envelope]:
         """Does this task's share of the epoch; the last row is the `Done` message."""
@@ -63,6 +67,7 @@ class SourceSubtask:
             return
         yield from rows
         yield message_row(done)
+        reach("task.read")
 
     def _work_on(
         self, planned: PlannedRead, header: EpochHeader, chain: ChainInstance, progress: list[ReadProgress]

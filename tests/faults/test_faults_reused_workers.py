@@ -1,0 +1,59 @@
+"""A lost epoch on Spark: the Python workers that did its work live on, and are used again."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from penstock.common import Configuration, fail_points
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.functions import KeyedProcessFunction
+from penstock.datastream.state import ValueStateDescriptor
+from penstock.engine.epochs.stage_executor import ExecutionFailedError
+
+pytestmark = pytest.mark.spark
+
+PER_EPOCH = 2
+RECORDS = 20
+
+
+def test_objects_that_a_lost_epoch_left_in_workers_are_not_used_again():
+    # Defined here, so that it travels to workers by its code: they do not know this module.
+    class CountsOnSelf(KeyedProcessFunction):
+        """Keeps a count where it must not be kept, beside the one in state."""
+
+        def open(self, runtime_context):
+            self.calls = 0
+            self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+
+        def process_element(self, value, ctx):
+            self.calls += 1
+            self.count.update((self.count.value() or 0) + 1)
+            yield os.getpid(), self.calls, self.count.value()
+
+    actions = 0
+
+    def lose_the_second_epoch_after_its_work(name: str) -> None:
+        nonlocal actions
+        actions += name == "action.after"
+        if name == "action.after" and actions == 2:
+            raise ExecutionFailedError("an executor died")
+
+    configuration = Configuration()
+    configuration.set_string("execution.engine", "spark").set_string("execution.epoch.max-records", str(PER_EPOCH))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+    counted = env.from_collection([1] * RECORDS).key_by(lambda v: v).process(CountsOnSelf())
+    fail_points.arm(lose_the_second_epoch_after_its_work)
+    try:
+        with counted.execute_and_collect() as results:
+            rows = list(results)
+    finally:
+        fail_points.arm(None)
+    assert [count for _, _, count in rows] == list(range(1, RECORDS + 1))
+    before, after = rows[:PER_EPOCH], rows[PER_EPOCH:]
+    workers = {worker for worker, _, _ in after}
+    assert workers & {worker for worker, _, _ in before}, "workers are meant to be used again"
+    for worker in workers:
+        calls = [calls for each, calls, _ in after if each == worker]
+        assert calls == list(range(1, len(calls) + 1))
