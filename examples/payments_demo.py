@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -25,7 +26,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from penstock.common import Configuration, JobExecutionException, JobStatus, Types, WatermarkStrategy
+from penstock.common import Configuration, JobExecutionException, Types, WatermarkStrategy
 from penstock.common.type_inference import infer_type
 from penstock.datastream import (
     AggregateFunction,
@@ -186,6 +187,7 @@ class Board:
 
     def __init__(self, directory: Path, client: JobClient) -> None:
         self._directory = directory
+        self._client = client
         self._shown: set[Path] = set()
         self._late = 0
         self._windows: dict[int, dict[str, RegionTotal]] = {}
@@ -197,7 +199,7 @@ class Board:
     def refresh(self) -> Group:
         """Reads what was published since the last time and draws everything."""
         self._read_new_files()
-        panel = Panel(self._counts(), title="card payments", expand=False)
+        panel = Panel(self._counts(), title=f"card payments: {self._client.status.name}", expand=False)
         return Group(panel, Columns([self._cards(), self._regions()]))
 
     def _read_new_files(self) -> None:
@@ -257,36 +259,52 @@ class Board:
 def run(directory: Path, engine: str, rate: float, seconds: float) -> int:
     """Runs until the time is over or Ctrl-C; returns the exit code."""
     console = Console()
-    console.print(f"results:    {directory / 'results'}\ncheckpoint: {directory / 'checkpoint'}")
-    console.print(f"This is process {os.getpid()}: try [bold]kill -9 {os.getpid()}[/bold], then resume.\n")
-    with console.status(f"starting the {engine} engine"):
-        client = start(directory, engine, rate)
-        while client.status is JobStatus.RUNNING and client.metrics()["epochs"] == 0:
-            time.sleep(0.1)
+    client = None
     try:
+        say_where(console, directory)
+        console.print(f"This is process {os.getpid()}: try [bold]kill -9 {os.getpid()}[/bold], then go on by")
+        say_command(console, "resume:    ", "--engine", engine, "--resume", str(directory))
+        with console.status(f"starting the {engine} engine"):
+            client = start(directory, engine, rate)
+            while not client.status.is_terminal_state() and client.metrics()["epochs"] == 0:
+                time.sleep(0.1)
         show(console, Board(directory, client), client, seconds)
     except KeyboardInterrupt:
-        console.print("Ctrl-C: the epoch under way is finished, then the job ends.")
-    client.cancel()
-    try:
-        client.wait()
-    except JobExecutionException as failure:
-        console.print(f"[red]the job failed[/red]\n{escape(str(failure))}")
-        return 1
-    payments_read = client.metrics()["records_read"]
-    (directory / "summary.json").write_text(json.dumps({"payments": payments_read}))
-    me, python = Path(sys.argv[0]), os.path.relpath(sys.executable)
-    console.print(f"\n{payments_read:,} payments are in the result files.")
-    console.print(f"check them: {python} {me} --verify {directory}", soft_wrap=True)
-    console.print(f"go on:      {python} {me} --resume {directory}", soft_wrap=True)
+        console.print(f"Ctrl-C: {'the job ends after the epoch under way' if client else 'the job has not begun'}.")
+    payments_read = 0
+    if client is not None:
+        client.cancel()
+        try:
+            client.wait()
+        except JobExecutionException as failure:
+            console.print(f"[red]the job failed[/red]\n{escape(str(failure))}")
+            return 1
+        payments_read = client.metrics()["records_read"]
+        (directory / "summary.json").write_text(json.dumps({"payments": payments_read}))
+    if payments_read:
+        console.print(f"\n{payments_read:,} payments are in the result files.")
+    say_where(console, directory)
+    say_command(console, "check them:", "--verify", str(directory))
+    say_command(console, "go on:     ", "--engine", engine, "--resume", str(directory))
     return 0
 
 
+def say_where(console: Console, directory: Path) -> None:
+    for name, folder in (("results:   ", "results"), ("checkpoint:", "checkpoint")):
+        console.print(f"{name} {escape(str(directory / folder))}", soft_wrap=True)
+
+
+def say_command(console: Console, what: str, *arguments: str) -> None:
+    """A command to copy: in one line, however narrow the terminal is."""
+    command = shlex.join([os.path.relpath(sys.executable), sys.argv[0], *arguments])
+    console.print(f"{what} {escape(command)}", soft_wrap=True)
+
+
 def show(console: Console, board: Board, client: JobClient, seconds: float) -> None:
-    """Draws the board until the time is over or the job ends."""
+    """Draws the board until the time is over or the job ends; a job that has lost its JVM goes on with another."""
     ends = time.monotonic() + seconds
     with Live(board.refresh(), console=console, refresh_per_second=4) as live:
-        while client.status is JobStatus.RUNNING and time.monotonic() < ends:
+        while not client.status.is_terminal_state() and time.monotonic() < ends:
             time.sleep(0.25)
             live.update(board.refresh())
 

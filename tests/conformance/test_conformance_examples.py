@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import runpy
+import shlex
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +53,39 @@ def test_the_payments_demo_notices_what_is_missing_or_there_twice(tmp_path: Path
     check = run_python(EXAMPLES / "payments_demo.py", "--verify", tmp_path)
     assert check.returncode == 1
     assert "is there 2 times" in check.stdout
+
+
+@contextmanager
+def started_demo(directory: Path) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The demo on the local engine, once it has said how to go on with it; and the command that it named for that."""
+    command = [sys.executable, str(EXAMPLES / "payments_demo.py"), "--engine", "local", "--resume", str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            resume = next(line for line in process.stdout if line.startswith("resume:"))
+            yield process, shlex.split(resume.partition(":")[2])
+        finally:
+            process.kill()
+
+
+def test_the_payments_demo_goes_on_after_kill_9_by_the_command_that_it_printed_first(tmp_path: Path) -> None:
+    with started_demo(tmp_path) as (process, resume):
+        while not list((tmp_path / "results").glob("*.json")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    subprocess.run([*resume, "--seconds", "1"], check=True, capture_output=True)
+    assert "nothing lost, nothing counted twice" in run_example("payments_demo.py", "--verify", str(tmp_path))
+
+
+def test_the_payments_demo_ends_in_order_when_it_is_interrupted_at_once(tmp_path: Path) -> None:
+    with started_demo(tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert "Ctrl-C" in output
+    assert str(tmp_path / "results") in output
+    assert "Traceback" not in output
 
 
 def test_remote_model_inference() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Generator, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, TextIO, TypeVar
+from typing import Any, ParamSpec, TextIO, TypeVar
 
 _ROOT = "penstock"
 _Row = TypeVar("_Row")
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 _about: ContextVar[Mapping[str, Any]] = ContextVar("penstock-log-context", default=MappingProxyType({}))
 """What this thread works on; a logger that knows better says so itself."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/+@%,[]*#")
@@ -64,6 +66,21 @@ def made_about(rows: Iterator[_Row], **context: Any) -> Iterator[_Row]:
     """The rows; while they are made, lines of this thread say what they are about."""
     with logging_about(**context):
         yield from rows
+
+
+def about_the_same(call: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """The call, for another thread to make: its lines say what this thread works on now.
+
+    A new thread knows nothing of it. No more than that is handed on: with a whole context, threads would share what
+    libraries keep there, such as the precision of decimal numbers.
+    """
+    about = _about.get()
+
+    def called(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        with logging_about(**about):
+            return call(*arguments, **named)
+
+    return called
 
 
 def configure_logging(level: str = "info", form: str = "text", stream: TextIO | None = None) -> None:

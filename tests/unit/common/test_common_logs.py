@@ -4,12 +4,20 @@ import io
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from penstock.common.logs import configure_logging, configure_task_logging, job_logger, logging_about, made_about
+from penstock.common.logs import (
+    about_the_same,
+    configure_logging,
+    configure_task_logging,
+    job_logger,
+    logging_about,
+    made_about,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +105,17 @@ def test_lines_of_any_logger_say_what_the_thread_works_on() -> None:
     assert (inside["job"], inside["operator"], inside["epoch"]) == ("j", "map; count", 7)
     assert (known_better["operator"], known_better["epoch"]) == ("count", 7)
     assert "job" not in outside
+
+
+def test_a_thread_can_be_told_what_the_one_that_starts_it_works_on() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "json", stream)
+    with logging_about(job="j", operator="count"):
+        thread = threading.Thread(target=about_the_same(logging.getLogger("penstock.x").info), args=("%d", 5))
+    thread.start()
+    thread.join()
+    line = json.loads(stream.getvalue())
+    assert (line["job"], line["operator"], line["message"]) == ("j", "count", "5")
 
 
 @contextmanager

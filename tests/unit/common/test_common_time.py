@@ -41,7 +41,13 @@ def test_durations_in_all_their_forms(value: Any, millis: int) -> None:
     assert parse_duration(value) == millis
 
 
-@pytest.mark.parametrize("value", ["", "s", "10 parsecs", "P", "PT", "1 2 s", "-1 s", 1.5, None, True, [], "P1M"])
+NAN: Any = float("nan")
+FRACTIONS: list[Any] = [Time(NAN), Time.milliseconds(2.5), Duration.of_seconds(NAN)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value", ["", "s", "10 parsecs", "P", "PT", "1 2 s", "-1 s", 1.5, None, True, [], "P1M", *FRACTIONS]
+)
 def test_what_is_not_a_duration_is_an_error_that_shows_how_to_write_one(value: Any) -> None:
     with pytest.raises(ConfigurationError, match='"10 s"') as caught:
         parse_duration(value)

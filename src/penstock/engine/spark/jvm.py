@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 import penstock
+from penstock.common.own_thread import in_own_thread
 from penstock.engine.spark import worker_daemon
 from penstock.engine.spark.class_archive import java_options
 from penstock.engine.spark.jvm_stderr import JvmStandardError
@@ -24,25 +26,36 @@ _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 """The JVM's second compiler would make its code a little faster after minutes, and takes a core from us until then:
 what is done for each record is done in Python. On a cluster the driver's work grows with the tasks, and is worth it."""
 _PYTHON_PATH = "PYTHONPATH"
+_STARTING = threading.Lock()
+"""A start that nobody waits for any more may still be under way when there is another."""
 _launched_here = False
 
 
 def start_context(conf: SparkConf) -> SparkContext:
-    """A SparkContext, on the JVM that runs already or on a new one, which is quiet."""
+    """A SparkContext, on the JVM that runs already or on a new one, which is quiet.
+
+    A thread of its own makes it. Made by the main thread, it would let Ctrl-C cancel all Spark jobs, and with them the
+    epoch that is to be finished; and Ctrl-C while the JVM starts would leave one behind that never ends.
+    """
+    return in_own_thread(lambda: _start_context(conf), "penstock-spark-start").result()
+
+
+def _start_context(conf: SparkConf) -> SparkContext:
     global _launched_here  # noqa: PLW0603  one JVM per process
-    if SparkContext._gateway is not None:  # pyright: ignore[reportPrivateUsage]
-        if _launched_here:
-            _use_own_daemon(conf)
-        return SparkContext.getOrCreate(conf)
-    standard_error = JvmStandardError()
-    _use_own_daemon(conf)
-    try:
-        with _environment(_of_jvm(is_local=_is_local(conf))):
-            gateway = launch_gateway(conf, {"stderr": standard_error.write_end})
-    finally:
-        os.close(standard_error.write_end)
-    _launched_here = True
-    return SparkContext(conf=conf, gateway=gateway)
+    with _STARTING:
+        if SparkContext._gateway is not None:  # pyright: ignore[reportPrivateUsage]
+            if _launched_here:
+                _use_own_daemon(conf)
+            return SparkContext.getOrCreate(conf)
+        standard_error = JvmStandardError()
+        _use_own_daemon(conf)
+        try:
+            with _environment(_of_jvm(is_local=_is_local(conf))):
+                gateway = launch_gateway(conf, {"stderr": standard_error.write_end})
+        finally:
+            os.close(standard_error.write_end)
+        _launched_here = True
+        return SparkContext(conf=conf, gateway=gateway)
 
 
 def _use_own_daemon(conf: SparkConf) -> None:
