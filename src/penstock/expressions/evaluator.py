@@ -152,5 +152,9 @@ class ExpressionKey:
         columns = self._evaluator.columns(codec_for(self._record_type).to_columns([record]), 1)
         return codec_for(self.type).to_values(columns)[0]
 
+    def with_expression(self, expression: Expression) -> ExpressionKey:
+        """The same key, written in another way."""
+        return ExpressionKey(expression, self._record_type, self.type)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ExpressionKey, (self.expression, self._record_type, self.type)

@@ -39,5 +39,9 @@ class ExpressionTimestampAssigner(TimestampAssigner):
         """The time of one record."""
         return self._evaluator.columns(codec_for(self._record_type).to_columns([value]), 1)[0][0].as_py()
 
+    def with_expression(self, expression: Expression) -> ExpressionTimestampAssigner:
+        """The same times, written in another way."""
+        return ExpressionTimestampAssigner(expression, self._record_type)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ExpressionTimestampAssigner, (self.expression, self._record_type)

@@ -77,14 +77,15 @@ def fields_of_strategy(strategy: WatermarkStrategy | None, record_type: TypeInfo
         generator = strategy.create_generator()
     except Exception:  # raised again, and reported, where the generator works
         return None
-    if not isinstance(generator, BoundedOutOfOrdernessWatermarks | NoWatermarksGenerator):
+    # Their very classes: one that is derived from them may look at records.
+    if type(generator) not in (BoundedOutOfOrdernessWatermarks, NoWatermarksGenerator):
         return None
     assigner = strategy.timestamp_assigner
     if isinstance(assigner, ExpressionTimestampAssigner):
         return fields_of_expression(assigner.expression, record_type)
     if isinstance(assigner, TracedTimestampAssigner):
         return None if assigner.program is None else assigner.program.read_fields
-    return NONE if isinstance(assigner, RecordTimestampAssigner | IngestionTimeAssigner) else None
+    return NONE if type(assigner) in (RecordTimestampAssigner, IngestionTimeAssigner) else None
 
 
 def fields_of_windows(window: WindowDefinition) -> Fields:

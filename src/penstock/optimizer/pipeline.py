@@ -38,7 +38,13 @@ what is not sent is left out at exchanges, which are between chains; and levels 
 _OPTIONAL = (
     TraceFunctions | ReduceInColumns | FoldConstants | PushFilters | FilterBeforeExchanges | PruneColumns | PreAggregate
 )
-OPTIONAL_RULES = tuple(rule.name.replace(" ", "-") for rule in RULES if isinstance(rule, _OPTIONAL))
+
+
+def _option(rule: Rule) -> str:
+    return rule.name.replace(" ", "-")
+
+
+OPTIONAL_RULES = tuple(_option(rule) for rule in RULES if isinstance(rule, _OPTIONAL))
 """Those that a job runs without, too: what `optimizer.disabled-rules` may name."""
 
 
@@ -50,6 +56,13 @@ def optimize(plan: Plan, disabled: Collection[str] = ()) -> Plan:
                 f"optimizer.disabled-rules names {name!r}; rules that can be left out: {', '.join(OPTIONAL_RULES)}"
             )
     for rule in RULES:
-        if rule.name.replace(" ", "-") not in disabled:
-            plan = rule.apply(plan)
+        if _option(rule) not in disabled:
+            plan = _as_allowed(rule, disabled).apply(plan)
     return plan
+
+
+def _as_allowed(rule: Rule, disabled: Collection[str]) -> Rule:
+    """Without `trace-functions`, nobody looks into a function of the program."""
+    if isinstance(rule, ReduceInColumns) and _option(TraceFunctions()) in disabled:
+        return ReduceInColumns(traces=False)
+    return rule

@@ -10,6 +10,7 @@ from penstock.expressions import Expression
 from penstock.expressions.comparison import Comparison
 from penstock.expressions.conditional import Junction
 from penstock.expressions.construction import Alias, MakeRow, MakeTuple
+from penstock.expressions.evaluator import bind
 from penstock.expressions.references import FieldReference, Literal, RecordReference
 from penstock.expressions.type_rules import is_integer, is_text
 from penstock.optimizer.certain_conditions import certain_condition
@@ -74,7 +75,21 @@ def _map_before(plan: Plan, node: ExpressionNode) -> ExpressionNode | None:
     )
     if not are_alike or not isinstance(mapping, ExpressionNode):
         return None
-    return mapping if mapping.function_kind is RecordFunctionKind.MAP and is_total(mapping.expression) else None
+    return mapping if mapping.function_kind is RecordFunctionKind.MAP and _never_fails(mapping) else None
+
+
+def _never_fails(mapping: ExpressionNode) -> bool:
+    """Whether a map makes a row or a tuple of every record: of fields that are what they are declared to be."""
+    if not isinstance(mapping.expression.operation, MakeRow | MakeTuple) or not is_total(mapping.expression):
+        return False
+    made = bind(mapping.expression, mapping.input_type).type
+    return _fields(made) == _fields(mapping.output_type)
+
+
+def _fields(record_type: TypeInformation | None) -> list[object]:
+    assert isinstance(record_type, CompositeTypeInfo)
+    types = [field_type.exact_key() for field_type in record_type.get_field_types()]
+    return [*zip(record_type.get_field_names(), types, strict=True)]
 
 
 def _before(condition: Expression, mapping: ExpressionNode) -> Expression | None:
@@ -84,8 +99,6 @@ def _before(condition: Expression, mapping: ExpressionNode) -> Expression | None
     if isinstance(operation, RecordReference):
         return None
     if isinstance(operation, FieldReference):
-        if not isinstance(made.operation, MakeRow | MakeTuple):
-            return None
         assert isinstance(mapping.output_type, CompositeTypeInfo)
         names = mapping.output_type.get_field_names()
         place = operation.field if isinstance(operation.field, int) else names.index(operation.field)

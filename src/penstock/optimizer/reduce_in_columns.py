@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TypeGuard
 
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo, TypeInformation
 from penstock.expressions.type_rules import is_boolean, is_integer, is_temporal, is_text
@@ -33,8 +34,13 @@ class ReduceInColumns:
 
     name = "reduce in columns"
 
+    def __init__(self, *, traces: bool = True) -> None:
+        self._traces = traces
+        """Whether the program's own functions are looked into."""
+
     def apply(self, plan: Plan) -> Plan:  # noqa: D102
-        changed = {node.id: made for node in plan.nodes if (made := _looked_at(plan, node)) is not None}
+        looked_at = {node.id: _looked_at(plan, node) for node in plan.nodes if self._can_be_known(node)}
+        changed = {node_id: made for node_id, made in looked_at.items() if made is not None}
         if not changed:
             return plan
         return dataclasses.replace(
@@ -50,13 +56,18 @@ class ReduceInColumns:
             ),
         )
 
+    def _can_be_known(self, node: Node) -> TypeGuard[WindowNode]:
+        return isinstance(node, WindowNode) and (
+            self._traces or isinstance(node.window.reduce_function, FieldReduceFunction)
+        )
 
-def _looked_at(plan: Plan, node: Node) -> WindowNode | None:
+
+def _looked_at(plan: Plan, node: WindowNode) -> WindowNode | None:
     """The node in columns, or with the reason why not; None where there is nothing to find."""
-    if not isinstance(node, WindowNode) or node.window.aggregation is not None:
-        return None
     window = node.window
-    if window.reduction or window.accumulation or (window.reduce_function, window.aggregate_function) == (None, None):
+    if window.aggregation is not None or window.reduction or window.accumulation:
+        return None
+    if (window.reduce_function, window.aggregate_function) == (None, None):
         return None
     try:
         made = _in_columns(plan, node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from penstock.common.timestamp_assigner import FunctionTimestampAssigner
-from penstock.common.typeinfo import TypeInformation
+from penstock.common.typeinfo import TypeInformation, Types
 from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.functions.columnar import ColumnarFunction
 from penstock.plan.nodes import (
@@ -43,7 +43,7 @@ class TraceFunctions:
         nodes: dict[int, Node] = {}
         for node in plan.topological_order:
             nodes[node.id] = _traced(plan, node, nodes)
-        edges = tuple(_with_traced_key(edge, nodes[edge.source]) for edge in plan.edges)
+        edges = tuple(_with_traced_key(edge, nodes[edge.source], nodes[edge.target]) for edge in plan.edges)
         if edges == plan.edges and all(nodes[node.id] is node for node in plan.nodes):
             return plan
         return dataclasses.replace(plan, nodes=tuple(nodes[node.id] for node in plan.nodes), edges=edges)
@@ -66,12 +66,10 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
 def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
     if _is_ours(node.function):
         return node
-    if node.output_type is None:
-        return dataclasses.replace(node, not_traced=_UNDECLARED)
     try:
-        return dataclasses.replace(node, reduction=trace_reduction(node.function, node.output_type))
+        return dataclasses.replace(node, reduction=trace_reduction(node.function, _declared(node.output_type)))
     except NotTraceable as refusal:
-        return dataclasses.replace(node, not_traced=refusal.told())
+        return dataclasses.replace(node, not_traced=_told(refusal, node))
 
 
 def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> Node:
@@ -100,7 +98,17 @@ def _over_columns(plan: Plan, node: StatelessNode, function: ColumnarFunction, b
 
 
 def _refused(node: StatelessNode, refusal: NotTraceable) -> StatelessNode:
-    return dataclasses.replace(node, not_traced=refusal.told(f"{node.call_site.file}:{node.call_site.line}"))
+    return dataclasses.replace(node, not_traced=_told(refusal, node))
+
+
+def _told(refusal: NotTraceable, node: Node) -> str:
+    return refusal.told(f"{node.call_site.file}:{node.call_site.line}")
+
+
+def _declared(record_type: TypeInformation | None) -> TypeInformation:
+    if record_type is None or record_type.is_pickled:
+        raise NotTraceable(_UNDECLARED)
+    return record_type
 
 
 def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformation:
@@ -116,9 +124,7 @@ def _input_type(plan: Plan, node: Node, before: dict[int, Node]) -> TypeInformat
             sent = sender.form
         else:
             sent = sender.output_type
-        if sent is None or sent.is_pickled:
-            raise NotTraceable(_UNDECLARED)
-        types.append(sent)
+        types.append(_declared(sent))
     if any(each.exact_key() != types[0].exact_key() for each in types[1:]):
         raise NotTraceable("the records have several types")
     return types[0]
@@ -130,7 +136,7 @@ def _program(node: StatelessNode, input_type: TypeInformation) -> MapProgram | F
     return trace_map(node.function, input_type, node.output_type)
 
 
-def _with_traced_key(edge: Edge, sender: Node) -> Edge:
+def _with_traced_key(edge: Edge, sender: Node, target: Node) -> Edge:
     exchange = edge.exchange
     selector = exchange.key_selector
     record_type = sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
@@ -138,12 +144,12 @@ def _with_traced_key(edge: Edge, sender: Node) -> Edge:
         record_type = sender.form
     if selector is None or exchange.kind is not ExchangeKind.HASH or exchange.key_fields or _is_ours(selector):
         return edge
-    if record_type is None or record_type.is_pickled:
-        return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, not_traced=_UNDECLARED))
-    traced = TracedKey(selector, record_type, exchange.key_type)
+    traced = TracedKey(selector, record_type or Types.PICKLED_BYTE_ARRAY(), exchange.key_type)
     if traced.refusal is not None:
-        return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, not_traced=traced.refusal.told()))
-    return dataclasses.replace(edge, exchange=dataclasses.replace(exchange, key_selector=traced))
+        made = dataclasses.replace(exchange, not_traced=_told(traced.refusal, target))
+    else:
+        made = dataclasses.replace(exchange, key_selector=traced)
+    return dataclasses.replace(edge, exchange=made)
 
 
 def _with_traced_timestamps(
@@ -152,11 +158,9 @@ def _with_traced_timestamps(
     assigner, record_type = strategy.timestamp_assigner, node.output_type
     if _is_ours(assigner) and not isinstance(assigner, FunctionTimestampAssigner):
         return node
-    if record_type is None or record_type.is_pickled:
-        return dataclasses.replace(node, timestamps_not_traced=_UNDECLARED)
-    traced = TracedTimestampAssigner(assigner, record_type)
+    traced = TracedTimestampAssigner(assigner, record_type or Types.PICKLED_BYTE_ARRAY())
     if traced.refusal is not None:
-        return dataclasses.replace(node, timestamps_not_traced=traced.refusal.told())
+        return dataclasses.replace(node, timestamps_not_traced=_told(traced.refusal, node))
     return dataclasses.replace(node, watermark_strategy=dataclasses.replace(strategy, timestamp_assigner=traced))
 
 

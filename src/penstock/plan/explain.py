@@ -87,6 +87,8 @@ def _node_line(node: Node) -> str:
         facts.append(f"traced: {node.program_text}")
     elif isinstance(node, StatelessNode | ReduceNode) and node.not_traced:
         facts.append(f"not traced: {node.not_traced}")
+    if isinstance(node, ReduceNode) and node.reduction is not None:
+        facts.append(f"recognised as {node.reduction}")
     if isinstance(node, SinkNode):
         facts.append(f"{node.sink.describe()}, {node.sink.guarantee.value}")
     if node.is_keyed and not isinstance(node, KeyedProcessNode):

@@ -111,6 +111,9 @@ def _trace(function: AggregateFunction, record_type: TypeInformation, located: L
     add, owner = plain_function(function, "add")
     located.place = place_of(add)
     tree = execution.run(add, [*owner, record, accumulator])
+    if captures.decide or any(_reads(term, fields) for term in captures.given):
+        # Where columns do not say what is added, `add` does: but only as long as it adds at all.
+        raise NotTraceable("what it captures decides how it adds, and may be changed")
     if not isinstance(tree, Leaf):
         raise NotTraceable(f"`{tree.text}` adds to the accumulator by conditions")
     after = _items(tree.term, is_tuple)
@@ -121,7 +124,9 @@ def _trace(function: AggregateFunction, record_type: TypeInformation, located: L
 
 
 def _zeros(tree: Tree) -> tuple[int, bool]:
-    value = tree.term.value if isinstance(tree, Leaf) and isinstance(tree.term, Constant) else None
+    value = None
+    if isinstance(tree, Leaf) and isinstance(tree.term, Constant) and not tree.term.is_captured:
+        value = tree.term.value
     parts = value if isinstance(value, tuple) else (value,)
     if not parts or any(type(part) is not int or part != 0 for part in parts):
         raise NotTraceable(f"the accumulator begins with `{tree.text}`, not with zeros")

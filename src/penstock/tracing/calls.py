@@ -79,17 +79,18 @@ def formatted(operations: Operations, term: Term, conversion: str, spec: Term | 
         return operations.as_text(term)
     if not isinstance(spec, Constant) or type(spec.value) is not str or term.kind not in (*NUMBERS, Kind.STR):
         raise NotTraceable(f"the format of `{term.text}` inside an f-string")
-    return _formatted_as(operations, term, spec.value)
+    return _formatted_as(operations, term, spec)
 
 
-def _formatted_as(operations: Operations, term: Term, spec: str) -> Term:
+def _formatted_as(operations: Operations, term: Term, given: Constant) -> Term:
+    spec: str = given.value
     if "n" in spec or "L" in spec:
         raise NotTraceable(f"the format {spec!r} depends on the machine")
     text = f"format({term.text}, {spec!r})"
     if isinstance(term, Constant):
         if any(int(digits) > _WIDEST_CONSTANT for digits in re.findall(r"\d+", spec)):
             raise NotTraceable(f"`{text}` is too large")
-        return _folded(operations, lambda value: format(value, spec), (term,), text)
+        return _folded(operations, format, (term, given), text)
     kernel = kernels.by_python(lambda value: format(value, spec), Kind.STR)
     return operations.compute(Kind.STR, kernel, (term,), text, parameters=spec)
 
@@ -98,8 +99,9 @@ def joined(operations: Operations, parts: Arguments) -> Term:
     """An f-string of its parts."""
     if all(isinstance(part, Constant) for part in parts):
         named = any(part.name for part in parts if isinstance(part, Constant))
+        captured = any(part.is_captured for part in parts if isinstance(part, Constant))
         text = "".join(part.value for part in parts if isinstance(part, Constant))
-        return operations.constant(text, _written(parts) if named else "")
+        return operations.constant(text, _written(parts) if named else "", captured=captured)
     return operations.compute(Kind.STR, kernels.joined, parts, _written(parts))
 
 
@@ -149,7 +151,9 @@ def _folded(operations: Operations, function: Any, arguments: Arguments, text: s
         constants = [argument for argument in arguments if isinstance(argument, Constant)]
         refuse_decimals(text, constants)
         named = any(constant.name for constant in constants)
-        return operations.constant(function(*(constant.value for constant in constants)), text if named else "")
+        captured = any(constant.is_captured for constant in constants)
+        value = function(*(constant.value for constant in constants))
+        return operations.constant(value, text if named else "", captured=captured)
     except NotTraceable:
         raise
     except Exception as error:
@@ -441,7 +445,7 @@ def _instance(
 
 
 def _default(operations: Operations, parameter: inspect.Parameter, text: str) -> Term:
-    """What a field is where it is not given: the value itself was bound when the class was made."""
+    """What a field is where it is not given: the value itself was bound when the class was made, wherever that was."""
     if not is_constant_value(parameter.default):
         raise NotTraceable(f"`{text}`: the default of '{parameter.name}' is no constant")
-    return operations.constant(parameter.default)
+    return operations.constant(parameter.default, captured=True)

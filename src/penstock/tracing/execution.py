@@ -31,6 +31,10 @@ class Captures:
     """What a function takes from outside. What was read once must still be so when a batch is computed."""
 
     readings: list[tuple[Callable[[], Any], Any]] = field(default_factory=list["tuple[Callable[[], Any], Any]"])
+    decide: bool = False
+    """Whether they decide which way the function goes, or what it looks at: others could lead where it was not run."""
+    given: list[Term] = field(default_factory=list[Term])
+    """What functions among them are called with: others could look at all of it."""
 
     def take(self, read: Callable[[], Any]) -> Any:
         """Reads a value, and remembers how."""
@@ -41,6 +45,16 @@ class Captures:
     def still_hold(self) -> bool:
         """Whether nothing has been given another value."""
         return all(read() is value for read, value in self.readings)
+
+    @property
+    def may_change_it(self) -> bool:
+        """Whether another value of any of them could make another function of it."""
+        return bool(self.readings or self.decide or self.given)
+
+    @property
+    def have_functions(self) -> bool:
+        """Whether there are functions among them, but for those of Python itself, which nobody replaces."""
+        return bool(self.given) or any(callable(value) and not isinstance(value, type) for _, value in self.readings)
 
 
 class Execution:
@@ -191,9 +205,19 @@ class Execution:
     ) -> Tree:
         """Goes both ways, or one where the condition is known."""
         if isinstance(condition, Constant):
+            self.depend_on(condition)
             return when_true() if condition.value else when_false()
         first, second = when_true(), when_false()
         return first if first is second else Branch(condition, first, second)
+
+    def depend_on(self, term: Term) -> None:
+        """Takes note that a value decides how the function goes on."""
+        if isinstance(term, Constant) and term.is_captured:
+            self.lose_track()
+
+    def lose_track(self) -> None:
+        """Takes note that the function may look at more than is seen here."""
+        self._captures.decide = True
 
     def jump(self, frame: Frame, offset: int, stack: list[StackValue], variables: dict[str, StackValue]) -> Tree:
         """Goes on at another instruction."""
@@ -212,4 +236,5 @@ class Execution:
         returns: Continuation,
     ) -> Tree:
         """Runs a function that the traced one calls."""
+        self._captures.given += [each for each in (*arguments, *keywords.values()) if isinstance(each, Term)]
         return self._enter(function, arguments, keywords, frame.depth + 1, returns)

@@ -62,6 +62,14 @@ def _method_of(given: Function | TimestampAssigner, method: str) -> types.Functi
     return function
 
 
+def written_at(given: Any, method: str) -> str:
+    """Where what a program gives for a function is written; empty where that is not known."""
+    try:
+        return place_of(plain_function(given, method)[0])
+    except NotTraceable:
+        return ""
+
+
 def place_of(function: types.FunctionType) -> str:
     """Where a function is written."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"

@@ -80,15 +80,16 @@ class Operations:
 
     def __init__(self) -> None:
         self._computed: dict[tuple[Any, ...], Computed] = {}
-        self._constants: dict[tuple[type, str, str], Constant] = {}
+        self._constants: dict[tuple[type, str, str, bool], Constant] = {}
         self._fields: dict[tuple[int, int], Term] = {}
 
-    def constant(self, value: Any, name: str = "", *, infix: bool = False) -> Constant:
-        """The term of a value that is known."""
+    def constant(self, value: Any, name: str = "", *, infix: bool = False, captured: bool = False) -> Constant:
+        """The term of a value that is known; what has a name is captured."""
         if not (is_constant_value(value) or isinstance(value, slice)):
             raise NotTraceable(f"an object of the class {type(value).__qualname__} is no constant that can be traced")
-        key = (type(value), repr(value), name)
-        return self._constants.setdefault(key, Constant(value, name, infix and bool(name)))
+        captured = captured or bool(name)
+        key = (type(value), repr(value), name, captured)
+        return self._constants.setdefault(key, Constant(value, name, infix and bool(name), captured))
 
     def compute(
         self,
@@ -196,7 +197,8 @@ class Operations:
         if not isinstance(right, Constant) or not (right.value is None or isinstance(right.value, bool)):
             raise NotTraceable(f"`{text}`: only None, True and False are one object for all")
         if isinstance(left, Constant):
-            return self.constant((left.value is right.value) is not inverted)
+            captured = left.is_captured or right.is_captured
+            return self.constant((left.value is right.value) is not inverted, captured=captured)
         if right.value is None:
             return self.is_none(left, inverted, text)
         if left.kind is not Kind.BOOL:
@@ -206,7 +208,7 @@ class Operations:
     def is_none(self, term: Term, inverted: bool, text: str) -> Term:
         """`term is None`."""
         if isinstance(term, Constant):
-            return self.constant((term.value is None) is not inverted)
+            return self.constant((term.value is None) is not inverted, captured=term.is_captured)
         if isinstance(term, Composite) or (isinstance(term, Record) and not term.path):
             return self.constant(inverted)
         if isinstance(term, Column) and term.type_info.is_pickled:
@@ -217,7 +219,7 @@ class Operations:
     def truth(self, term: Term) -> Term:
         """`bool(term)`."""
         if isinstance(term, Constant):
-            return self.constant(bool(term.value))
+            return self.constant(bool(term.value), captured=term.is_captured)
         kernel = _TRUTH.get(term.kind)
         if kernel is None:
             raise NotTraceable(f"whether `{term.text}` is true")
@@ -229,7 +231,7 @@ class Operations:
         """`not term`."""
         truth = self.truth(term)
         if isinstance(truth, Constant):
-            return self.constant(not truth.value)
+            return self.constant(not truth.value, captured=truth.is_captured)
         return self.compute(Kind.BOOL, pc.invert, (truth,), f"not {truth.enclosed}", infix=True)
 
     def contains(self, item: Term, container: Term, inverted: bool) -> Term:
@@ -288,7 +290,7 @@ class Operations:
         if term.kind is not Kind.BOOL:
             return term
         if isinstance(term, Constant):
-            return self.constant(int(term.value), term.name)
+            return self.constant(int(term.value), term.name, captured=term.is_captured)
         return self.compute(Kind.INT, kernels.as_int, (term,), term.text, infix=term.is_infix)
 
     def as_float(self, term: Term) -> Term:
@@ -333,7 +335,7 @@ class Operations:
         if not isinstance(key, Constant):
             raise NotTraceable(f"`{text}`: the index is no constant")
         if isinstance(key.value, slice):
-            return self.part(term, key.value)
+            return self.part(term, key)
         if isinstance(term, Constant):
             return self._of_python(lambda: term.value[key.value], text, term, key)
         if term.kind is Kind.STR and type(key.value) is int:
@@ -342,14 +344,15 @@ class Operations:
             raise NotTraceable(f"`{text}`: an item of {term.kind.value}")
         return self._field(term, _item_place(term, key.value, text), text)
 
-    def part(self, term: Term, part: slice) -> Term:
+    def part(self, term: Term, key: Constant) -> Term:
         """`term[start:stop]`."""
+        part: slice = key.value
         bounds = ["" if bound is None else repr(bound) for bound in (part.start, part.stop)]
         text = f"{term.enclosed}[{':'.join(bounds)}{'' if part.step is None else f':{part.step}'}]"
         if any(type(bound) not in (int, type(None)) for bound in (part.start, part.stop, part.step)):
             raise NotTraceable(f"`{text}`")
         if isinstance(term, Constant):
-            return self._of_python(lambda: term.value[part], text, term)
+            return self._of_python(lambda: term.value[part], text, term, key)
         if term.kind is Kind.STR:
             return self.compute(Kind.STR, kernels.sliced(part), (term,), text, parameters=part)
         raise NotTraceable(f"`{text}`: a part of {term.kind.value}")
@@ -364,7 +367,9 @@ class Operations:
     def all_items(self, term: Term) -> list[Term]:
         """`*term`."""
         if isinstance(term, Constant) and isinstance(term.value, tuple):
-            return [self.constant(value) for value in term.value]
+            names = [f"{term.name}[{place}]" if term.name else "" for place in range(len(term.value))]
+            parts = zip(term.value, names, strict=True)
+            return [self.constant(value, name, captured=term.is_captured) for value, name in parts]
         if not isinstance(term, Record | Composite) or not can_be_indexed(term):
             raise NotTraceable(f"unpacking `{term.text}`")
         names = term.items if isinstance(term, Composite) else term.type_info.get_field_names()
@@ -401,7 +406,8 @@ class Operations:
         except Exception as error:
             raise NotTraceable(f"`{text}` raises {type(error).__name__}") from None
         is_named = any(operand.name for operand in operands)
-        return self.constant(value, text if is_named else "", infix=True)
+        captured = any(operand.is_captured for operand in operands)
+        return self.constant(value, text if is_named else "", infix=True, captured=captured)
 
 
 def _is_long_repetition(left: Constant, right: Constant) -> bool:

@@ -13,7 +13,7 @@ from penstock.tracing.functions import place_of, plain_function
 from penstock.tracing.operations import Operations
 from penstock.tracing.programs import MapProgram
 from penstock.tracing.refusal import NotTraceable, refusing
-from penstock.tracing.terms import Record, Term, argument
+from penstock.tracing.terms import Record, Term, are_made_of, argument
 from penstock.tracing.trees import Tree, leaves
 
 
@@ -82,14 +82,6 @@ class _PairTrace:
         return first, second
 
     def _places_in(self, record: Term) -> set[int] | None:
-        if not isinstance(record, Record):
+        if not isinstance(record, Record) or are_made_of(leaves(self.tree), record):
             return None
-        pending, seen = list(leaves(self.tree)), set[int]()
-        while pending:
-            term = pending.pop()
-            if term is record:
-                return None
-            if id(term) not in seen:
-                seen.add(id(term))
-                pending += getattr(term, "items", ())
         return self.operations.places_read(record)

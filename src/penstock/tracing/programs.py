@@ -14,12 +14,12 @@ from penstock.tracing import kernels
 from penstock.tracing.evaluation import Rows, evaluate
 from penstock.tracing.execution import Captures, Execution
 from penstock.tracing.forms import type_of_results
-from penstock.tracing.functions import place_of, plain_function, result_of_builtin
+from penstock.tracing.functions import place_of, plain_function, result_of_builtin, written_at
 from penstock.tracing.operations import Operations
 from penstock.tracing.refusal import NotTraceable, Unproven, refusing
 from penstock.tracing.required_values import required_values
 from penstock.tracing.results import results_of
-from penstock.tracing.terms import Column, Composite, Record, Term, argument
+from penstock.tracing.terms import Column, Composite, Record, Term, are_made_of, argument
 from penstock.tracing.trees import Leaf, Tree, as_condition, checked, leaves
 
 _LONGEST_TEXT = 200
@@ -34,7 +34,7 @@ class Trace(Protocol):
 
     @property
     def read_fields(self) -> frozenset[str] | None:
-        """The fields of the record that the function looks at; None where it may be any."""
+        """The fields of the record that the function looks at, whatever it captures; None where it may be any."""
         ...
 
 
@@ -45,7 +45,7 @@ class Program:
         self._captures = trace.captures
         self._tree = tree
         self.read_fields = trace.read_fields
-        """The fields of the record that the function looks at; None where it may be any."""
+        """The fields of the record that the function looks at, whatever it captures; None where it may be any."""
 
     @property
     def text(self) -> str:
@@ -72,8 +72,8 @@ class MapProgram(Program):
 
     @property
     def fields(self) -> list[int]:
-        """The places of the fields of the record that are, as they are, the result or a part of it."""
-        term = self._tree.term if isinstance(self._tree, Leaf) else None
+        """The places of fields of the record that are, whatever is captured, the result or a part of it."""
+        term = self._tree.term if isinstance(self._tree, Leaf) and not self._captures.may_change_it else None
         parts = term.items if isinstance(term, Composite) else (term,)
         return [part.path[0] for part in parts if isinstance(part, Column) and len(part.path) == 1]
 
@@ -91,7 +91,7 @@ class FilterProgram(Program):
 
     def __init__(self, trace: _Trace) -> None:
         super().__init__(trace, as_condition(trace.tree, trace.operations.truth, trace.operations.constant))
-        self.required_values = [] if trace.captures.readings else required_values(self._tree, trace.operations)
+        self.required_values = [] if trace.captures.may_change_it else required_values(self._tree, trace.operations)
         """Fields, and the values that they have in all records that stay; what is captured may say otherwise later."""
 
     def mask(self, columns: Sequence[pa.Array], count: int) -> pa.Array:
@@ -152,7 +152,7 @@ def trace_timestamps(assigner: Any, input_type: TypeInformation) -> TimestampPro
 def _traced(function: Any, method: str, input_type: TypeInformation, arguments: int, make: Callable[[_Trace], P]) -> P:
     with refusing() as located:
         if input_type.is_pickled:
-            raise NotTraceable("the records have no declared type")
+            raise NotTraceable("the records have no declared type", written_at(function, method))
         if arguments == 1:
             trace = _Trace(input_type, ())
             result = result_of_builtin(trace.operations, function, trace.arguments[0])
@@ -181,19 +181,9 @@ class _Trace:
 
     @property
     def read_fields(self) -> frozenset[str] | None:
-        """The fields that the function looks at."""
-        if not isinstance(self._record, Record) or self._escapes():
+        """The fields that the function looks at: where the job runs, what it captures may be something else."""
+        seen_by_others = [*leaves(self.tree), *self.captures.given]
+        if not isinstance(self._record, Record) or self.captures.decide or are_made_of(seen_by_others, self._record):
             return None
         names = self._record.type_info.get_field_names()
         return frozenset(names[place] for place in self.operations.places_read(self._record))
-
-    def _escapes(self) -> bool:
-        pending, seen = list(leaves(self.tree)), set[int]()
-        while pending:
-            term = pending.pop()
-            if term is self._record:
-                return True
-            if id(term) not in seen:
-                seen.add(id(term))
-                pending += getattr(term, "items", ())
-        return False

@@ -33,7 +33,11 @@ def trace_reduction(function: Any, record_type: TypeInformation) -> FieldReducti
         operations = Operations()
         names = (*plain.__code__.co_varnames[len(owner) :], "a", "b")
         first, second = (argument(record_type, names[number], number) for number in range(2))
-        tree = Execution(operations, Captures()).run(plain, [*owner, first, second])
+        captures = Captures()
+        tree = Execution(operations, captures).run(plain, [*owner, first, second])
+        if captures.decide or captures.have_functions:
+            # Nobody asks the function again, so that it must stay what it is.
+            raise NotTraceable("what it captures decides how records are combined, and may be changed")
         if not isinstance(tree, Leaf):
             raise NotTraceable(f"`{tree.text}` is not made field by field")
         return FieldReduction(record_type, _combinations(operations, tree.term, first, second))

@@ -185,20 +185,26 @@ class Steps:
 
     def subscript(self, instruction: dis.Instruction) -> None:
         key, owner = self._pop_term(), self._pop_term()
+        if isinstance(owner, Record | Composite):
+            self._execution.depend_on(key)
         self._push(self._operations.item(owner, key))
 
     def slice_of(self, instruction: dis.Instruction) -> None:
         stop, start, owner = self._pop_term(), self._pop_term(), self._pop_term()
-        self._push(self._operations.part(owner, slice(_constant(start), _constant(stop))))
+        self._push(self._operations.part(owner, self._slice(start, stop)))
 
     def build_slice(self, instruction: dis.Instruction) -> None:
-        bounds = [_constant(term) for term in self._pop_terms(instruction.arg or 0)]
-        self._push(self._operations.constant(slice(*bounds)))
+        self._push(self._slice(*self._pop_terms(instruction.arg or 0)))
+
+    def _slice(self, *bounds: Term) -> Constant:
+        return self._operations.constant(slice(*map(_constant, bounds)), captured=_is_any_captured(bounds))
 
     def build_tuple(self, instruction: dis.Instruction) -> None:
         items = self._pop_terms(instruction.arg or 0)
         if items and all(isinstance(item, Constant) for item in items):
-            self._push(self._operations.constant(tuple(_constant(item) for item in items)))
+            name = calls.tuple_of(items).text if any(getattr(item, "name", "") for item in items) else ""
+            value = tuple(map(_constant, items))
+            self._push(self._operations.constant(value, name, captured=_is_any_captured(items)))
         else:
             self._push(calls.tuple_of(items))
 
@@ -256,7 +262,10 @@ class Steps:
         called = next(each for each in pair if not isinstance(each, Null))
         cls = called.value if isinstance(called, Known) else None
         if FAILURE in pair or (isinstance(cls, type) and issubclass(cls, BaseException)):
-            return Raises()  # be it raised or not: what happens when an exception is made, its class alone knows
+            # Be it raised or not: what happens when an exception is made, its class alone knows.
+            if self._frame.instructions[self._next].opname != "RAISE_VARARGS":
+                self._execution.lose_track()
+            return Raises()
         terms = [self._as_term(each) for each in given]
         positional = terms[: len(terms) - len(names)]
         keywords = dict(zip(names, terms[len(positional) :], strict=True))
@@ -277,6 +286,10 @@ class Steps:
             stack, variables, index = self._stack, self._variables, self._next
 
             def returns(value: StackValue) -> Tree:
+                if isinstance(value, Constant):
+                    # The function is captured, and so is what it says.
+                    infix = value.is_infix
+                    value = self._operations.constant(value.value, value.name, infix=infix, captured=True)
                 return self._execution.go_on(self._frame, index, [*stack, value], variables)
 
             return self._execution.inline(self._frame, function, arguments, keywords, returns)
@@ -365,6 +378,10 @@ def _constant(term: Term) -> Any:
     if not isinstance(term, Constant):
         raise NotTraceable(f"`{term.text}` is no constant")
     return term.value
+
+
+def _is_any_captured(terms: Sequence[Term]) -> bool:
+    return any(isinstance(term, Constant) and term.is_captured for term in terms)
 
 
 def _shown(value: Any) -> str:

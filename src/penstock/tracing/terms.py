@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -99,6 +99,8 @@ class Constant(Term):
     name: str = ""
     """What the function calls it. What is captured is shown by its name: it may be a password."""
     is_infix: bool = False
+    is_captured: bool = False
+    """Whether it is made of something from outside the function, which may have another value when the job runs."""
     kind: Kind = dataclasses.field(init=False)
     text: str = dataclasses.field(init=False)
     scalar: pa.Scalar | None = dataclasses.field(init=False, default=None)
@@ -157,6 +159,19 @@ def argument(type_info: TypeInformation, text: str, column: int | None = None) -
     if isinstance(type_info, CompositeTypeInfo):
         return Record(() if column is None else (column,), type_info, text)
     return Column((column or 0,), type_info, text)
+
+
+def are_made_of(terms: Iterable[Term], part: Term) -> bool:
+    """Whether one of the values is, or was put together of, the very value of another term."""
+    pending, seen = list(terms), set[int]()
+    while pending:
+        term = pending.pop()
+        if term is part:
+            return True
+        if id(term) not in seen:
+            seen.add(id(term))
+            pending += getattr(term, "items", ())
+    return False
 
 
 class Form(Enum):

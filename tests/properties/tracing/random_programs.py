@@ -118,6 +118,7 @@ def expressions(draw: st.DrawFn, kind: str, depth: int) -> str:
         lambda: f"(None if {part('bool')} else {part(kind)})",
         lambda: f"({part(kind)}, {part(kind)})[{draw(st.sampled_from((0, 1, -1)))}]",
         lambda: f"({part(draw(KINDS))} and {part(kind)})",
+        lambda: draw(st.sampled_from(CAPTURING)).format(kind=kind, one=part(kind), other=part(kind)),
     ]
     own = {"int": _integers, "float": _floats, "str": _texts, "bool": _booleans}[kind](draw, part, number)
     return draw(st.sampled_from([*own, *own, *every]))()
@@ -203,6 +204,19 @@ def _booleans(draw: Any, part: Any, number: Any) -> list[Any]:
     ]
 
 
+CAPTURING = (
+    "({one} if KEEP else {other})",
+    "({one} if not KEEP else {other})",
+    "({one} if LIMIT is None else {other})",
+    "({one} if is_on() else {other})",
+    "({one} if (PLACE, 1)[0] else {other})",
+    "(KEEP and {one})",
+    "({one}, {other})[PLACE]",
+    "r[FIELD_{kind}]",
+    "taken_{kind}(r)",
+)
+"""Where what is captured decides which fields are read."""
+
 HELPERS = """
 import math
 from collections import namedtuple
@@ -222,7 +236,21 @@ def classified(n, s):
     elif n < 0:
         return s + "!"
     return kind
+KEEP, LIMIT, PLACE = True, None, 0
+FIELD_int, FIELD_float, FIELD_str, FIELD_bool = "n", "x", "s", "p"
+taken_int, taken_float, taken_str, taken_bool = lambda r: r.n, lambda r: r.x, lambda r: r.s, lambda r: r.p
+def is_on():
+    return True
 """
+
+CHANGED = """
+KEEP, LIMIT, PLACE = False, 3, 1
+FIELD_int, FIELD_float, FIELD_str, FIELD_bool = "m", "y", "t", "q"
+taken_int, taken_float, taken_str, taken_bool = lambda r: r.m, lambda r: r.y, lambda r: r.t, lambda r: r.q
+def is_on():
+    return False
+"""
+"""Other values of what is captured, as where the job runs."""
 
 
 @st.composite

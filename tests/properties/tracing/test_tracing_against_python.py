@@ -9,10 +9,15 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
+from penstock.common.errors import UserFunctionError
+from penstock.common.null_columns import widened
 from penstock.common.row import Row
+from penstock.runtime.traced_operator import TracedMapOperator
 from penstock.tracing import NotTraceable, trace_filter, trace_map
-from properties.tracing.random_programs import HELPERS, OUTPUTS, RECORD, batches, composites, programs
+from properties.tracing.random_programs import CHANGED, HELPERS, OUTPUTS, PLACES, RECORD, batches, composites, programs
+from unit.runtime.operator_harness import Harness
 from unit.tracing.traced_twins import exact
 
 EXAMPLES = int(os.environ.get("PENSTOCK_TRACED_PROGRAMS", "1400"))
@@ -113,6 +118,37 @@ def test_random_functions_that_make_records(source: str, several: list[list[Row]
         assert expected is not None, source
         found = codec_for(program.type).to_values(made)
         assert list(map(exact, found)) == list(map(exact, expected)), source
+
+
+@settings(max_examples=EXAMPLES // 2, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(programs(), batches, st.sampled_from(("before it opens", "while it runs", "never")))
+def test_operators_do_not_miss_the_fields_that_are_not_sent(
+    program: tuple[str, str], rows: list[Row], captured_values_change: str
+) -> None:
+    kind, source = program
+    try:
+        function = compiled(source)
+        fields = trace_map(function, RECORD, OUTPUTS[kind]).read_fields
+    except (SyntaxError, NotTraceable):
+        return
+    event("all" if fields is None else "some")
+    if captured_values_change == "before it opens":
+        exec(CHANGED, function.__globals__)
+    harness = Harness(lambda: TracedMapOperator(function, codec_for(OUTPUTS[kind]), RECORD, OUTPUTS[kind]))
+    if captured_values_change == "while it runs":
+        exec(CHANGED, function.__globals__)
+    columns = CODEC.to_columns(rows)
+    places = sorted(PLACES.values() if fields is None else (PLACES[name] for name in fields)) or [0]
+    assert CODEC.schema is not None
+    sent = widened([columns[place] for place in places], places, CODEC.schema)
+    expected = answers(function, CODEC.to_values(columns))
+    try:
+        harness.operator.process(Batch(CODEC, columns=sent), 0)
+    except UserFunctionError:
+        assert expected is None, source
+    else:
+        assert expected is not None, source
+        assert list(map(exact, harness.values())) == list(map(exact, expected)), source
 
 
 def test_random_functions_are_mostly_computed_over_columns() -> None:

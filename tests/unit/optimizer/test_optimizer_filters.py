@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +13,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Configuration, Row, Types, WatermarkStrategy
+from penstock.common.errors import JobExecutionException
+from penstock.common.typeinfo import DataclassTypeInfo
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors.file_system import FileSource, ParquetFormat
+from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.execution.submit import plan_to_run
-from penstock.expressions import Expression, col, lit
+from penstock.expressions import Expression, col, count, lit, row, sum_, window_end
+from penstock.expressions.timestamps import ExpressionTimestampAssigner
+from penstock.optimizer.pipeline import optimize
 from penstock.plan.expression_node import ExpressionNode
+from penstock.plan.nodes import TimestampsAndWatermarksNode
 from penstock.plan.plan import Plan
 
+PAIR = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.LONG()])
 TYPE = Types.ROW_NAMED(["id", "name", "x"], [Types.LONG(), Types.STRING(), Types.DOUBLE()])
+WINDOWS = TumblingEventTimeWindows.of("5 s")
 RULES = "push-filters,filter-before-exchanges"
+
+
+@dataclass
+class Named:
+    id: int
+    name: str
+    x: float
+
+
+NAMED = DataclassTypeInfo(Named, TYPE.get_field_names(), TYPE.get_field_types())
 
 
 def environment(disabled: str = "", mode: str = "STREAMING") -> StreamExecutionEnvironment:
@@ -102,6 +121,41 @@ def test_a_condition_that_may_fail_stays_where_it_is() -> None:
     env = environment()
     plan = planned(env, rows(env).rebalance().filter(lit(1) / col("x") > 0.1))
     assert not any(edge.condition is not None for edge in plan.edges)
+
+
+NARROW = Types.ROW_NAMED(["id", "name", "x"], [Types.INT(), Types.STRING(), Types.DOUBLE()])
+CHOSEN = row(id=col("id"), name=col("name"), x=col("x"))
+FAILING: dict[str, Callable[[DataStream], DataStream]] = {
+    "a value that does not fit": lambda rows: rows.map(CHOSEN, output_type=NARROW).filter(col("x") > 0.0),
+    "a key by an expression": lambda rows: rows.key_by(lit(1) // (col("id") - 2**40)).filter(col("x") > 0.0),
+    "a key by a function": lambda rows: rows.key_by(lambda r: 1 // (r.id - 2**40)).filter(col("x") > 0.0),
+    "a key that does not fit": lambda rows: rows.key_by(lambda r: r.id, Types.INT()).filter(col("x") > 0.0),
+    "a partitioner": lambda rows: rows.partition_custom(lambda key, count: 0 // (key - 2**40), lambda r: r.id).filter(
+        col("x") > 0.0
+    ),
+}
+
+
+@pytest.mark.parametrize("disabled", ["", RULES])
+@pytest.mark.parametrize("program", FAILING)
+def test_what_fails_with_a_record_that_is_dropped_later_fails(program: str, disabled: str) -> None:
+    stream = environment(disabled).from_collection([Row(id=2**40, name="a", x=-1.0), Row(id=1, name="b", x=1.0)], TYPE)
+    with pytest.raises(JobExecutionException):
+        list(FAILING[program](stream).execute_and_collect())
+
+
+def test_a_declared_type_says_where_fields_are() -> None:
+    def build(disabled: str) -> list[Any]:
+        pairs = environment(disabled).from_collection([Row(a=-1, b=5), Row(a=5, b=-1)], PAIR)
+        return list(pairs.map(row(b=col("b"), a=col("a")), output_type=PAIR).filter(col("a") > 0).execute_and_collect())
+
+    assert build("") == build(RULES) == [Row(a=5, b=-1)]
+
+
+def test_a_filter_goes_before_a_map_to_a_declared_class() -> None:
+    env = environment()
+    plan = planned(env, rows(env).map(CHOSEN, output_type=NAMED).filter(col("x") > 0.0))
+    assert order_of_expressions(plan) == ["Filter", "Map"]
 
 
 # into sources
@@ -200,3 +254,30 @@ def test_what_is_the_same_for_all_records_is_computed_once() -> None:
     (node,) = [node for node in plan.nodes if isinstance(node, ExpressionNode)]
     assert node.expression.text == '(col("id") + 6, col("name"))'
     assert any(rewrite.startswith("fold constants") for rewrite in plan.rewrites)
+
+
+def folds_everywhere(rows: DataStream, assigner: Any = WINDOWS) -> DataStream:
+    stamps = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(col("id") + lit(60) * 1000)
+    keyed = rows.assign_timestamps_and_watermarks(stamps).key_by(col("id") % (lit(2) + 1))
+    return keyed.window(assigner).aggregate(total=sum_(col("id") + lit(2) * 3), n=count(), end=window_end())
+
+
+def test_constants_in_keys_timestamps_and_aggregates_are_computed_once() -> None:
+    env = environment()
+    plan = planned(env, folds_everywhere(rows(env)).rebalance().filter(col("total") > lit(2) * 3))
+    (stamps,) = [node for node in plan.nodes if isinstance(node, TimestampsAndWatermarksNode)]
+    assert isinstance(stamps.watermark_strategy.timestamp_assigner, ExpressionTimestampAssigner)
+    assert stamps.watermark_strategy.timestamp_assigner.expression.text == 'col("id") + 60000'
+    text = env.explain()
+    assert '=> hash(col("id") % 3)' in text
+    assert 'total=sum_(col("id") + 6), n=count(), end=window_end(), in columns' in text
+    assert '=> rebalance where col("total") > 6' in text
+    assert "fold constants: the key of [3] 'TumblingEventTimeWindows'" in text
+    assert optimize(plan) == plan
+
+
+@pytest.mark.parametrize("assigner", [WINDOWS, EventTimeSessionWindows.with_dynamic_gap(lambda row: 1000)])
+def test_results_stay_where_constants_are_computed_once(assigner: Any) -> None:
+    found = sorted(map(repr, folds_everywhere(rows(environment()), assigner).execute_and_collect()))
+    without = folds_everywhere(rows(environment("fold-constants")), assigner)
+    assert found == sorted(map(repr, without.execute_and_collect()))

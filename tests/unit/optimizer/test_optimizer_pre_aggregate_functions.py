@@ -23,6 +23,7 @@ from unit.optimizer.test_optimizer_pre_aggregate import (
     always_combines,
     environment,
     outcome,
+    scripts_of,
 )
 
 __all__ = ["always_combines"]
@@ -65,7 +66,7 @@ records = st.builds(
     st.text("xyz", max_size=3),
     st.integers(0, 60),
 )
-scripts = st.lists(st.one_of(records, records, records, st.integers(0, 60).map(watermark)), max_size=40)
+scripts = scripts_of(records)
 
 
 def is_combined(apply: Applied, mode: str = "STREAMING") -> bool:

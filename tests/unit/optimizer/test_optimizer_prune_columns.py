@@ -13,6 +13,7 @@ import pytest
 
 from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.common.errors import JobExecutionException
+from penstock.common.watermark_generator import BoundedOutOfOrdernessWatermarks, WatermarkOutput
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors.file_system import ArrowFormat, FileSource, OrcFormat, ParquetFormat
 from penstock.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -162,6 +163,11 @@ def test_results_are_those_of_whole_records(orders: str, program: str) -> None:
     assert results(environment(), build, orders) == results(without_rule(), build, orders)
 
 
+class LooksAtNotes(BoundedOutOfOrdernessWatermarks):
+    def on_event(self, event: Row, event_timestamp: int, output: WatermarkOutput) -> None:
+        assert event.note is not None
+
+
 SEES_ALL: dict[str, Callable[[DataStream], Any]] = {
     "a function": lambda orders: orders.filter(col("id") > 1).map(untraceable).print(),
     "a sink": lambda orders: orders.filter(col("id") > 1).print(),
@@ -176,6 +182,13 @@ SEES_ALL: dict[str, Callable[[DataStream], Any]] = {
     "timestamps by a function": lambda orders: (
         orders.assign_timestamps_and_watermarks(
             WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: untraceable(row.at))
+        )
+        .map(col("id"))
+        .print()
+    ),
+    "a generator derived from one of ours": lambda orders: (
+        orders.assign_timestamps_and_watermarks(
+            WatermarkStrategy.for_generator(lambda: LooksAtNotes(0)).with_timestamp_assigner("at")
         )
         .map(col("id"))
         .print()

@@ -25,6 +25,7 @@ from penstock.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from penstock.execution.submit import plan_to_run
+from penstock.expressions import count
 from penstock.plan.window_node import WindowNode
 from penstock.runtime.window_operators import record_operator
 from penstock.testing import Harness, harness, local_environment
@@ -288,6 +289,24 @@ def test_without_the_rule() -> None:
     env.from_collection([("a", 1)], PAIR).key_by(0).window(TEN).sum(1).print()
     assert "in columns" not in env.explain()
     assert "recognised" not in env.explain()
+    assert "not in columns" not in env.explain()
+
+
+@pytest.mark.parametrize(
+    ("build", "is_columnar"),
+    [
+        (lambda windows: windows.reduce(add_pairs), False),
+        (lambda windows: windows.aggregate(Sum()), False),
+        (lambda windows: windows.sum(1), True),
+        (lambda windows: windows.aggregate(n=count()), True),
+    ],
+)
+def test_where_functions_are_not_traced_only_names_are_known(build: Program, is_columnar: bool) -> None:
+    env = local_environment(Configuration().set_string("optimizer.disabled-rules", "trace-functions"))
+    build(env.from_collection([("a", 1)], PAIR).key_by(0).window(TEN)).print()
+    plan = plan_to_run(env.get_plan("job"), env.configuration)
+    (node,) = (node for node in plan.nodes if isinstance(node, WindowNode))
+    assert node.window.is_columnar is is_columnar
     assert "not in columns" not in env.explain()
 
 

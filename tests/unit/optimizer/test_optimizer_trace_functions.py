@@ -119,6 +119,11 @@ def test_a_union_of_one_type_is_traced(env: StreamExecutionEnvironment) -> None:
     assert isinstance(nodes(TraceFunctions().apply(env.get_plan()))["last"], TracedNode)
 
 
+def test_a_reduction_is_shown_as_what_it_was_recognised(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([("a", 1)], PAIR).key_by(0).reduce(lambda one, other: (one[0], one[1] + other[1])).print()
+    assert "Reduce 'Reduce' | recognised as f0=first, f1=sum | keyed" in env.explain()
+
+
 def test_keys_times_and_reductions_that_are_not_traced_say_why(env: StreamExecutionEnvironment) -> None:
     def latest(one: Any, other: Any) -> Any:
         return max(one, other, key=str)
@@ -126,9 +131,14 @@ def test_keys_times_and_reductions_that_are_not_traced_say_why(env: StreamExecut
     stamps = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda r, before: hash(r[0]))
     rows = env.from_collection([("a", 1)], PAIR).assign_timestamps_and_watermarks(stamps)
     rows.key_by(lambda r: frozenset([r[0]])).reduce(latest).print()
-    env.from_collection([object()]).key_by(id).reduce(latest).print()
+    untyped = env.from_collection([object()]).assign_timestamps_and_watermarks(stamps)
+    untyped.key_by(id).reduce(latest).key_by(lambda r: r).sum(0).print()
     plan = env.explain()
     assert "timestamps not traced: it calls hash, which is not known to be pure at test_optimizer_trace" in plan
     assert "(not traced: it makes a list at test_optimizer_trace_functions.py:" in plan
-    assert "(not traced: the records have no declared type)" in plan
+    undeclared = "not traced: the records have no declared type at test_optimizer_trace_functions.py:"
+    assert f"timestamps {undeclared}" in plan
+    assert f"hash(id) ({undeclared}" in plan
+    assert f"Reduce 'Reduce' | {undeclared}" in plan
+    assert f"hash(<lambda>) ({undeclared}" in plan
     assert "| not traced: it uses 'str' as a value; what it captures must be a constant at test_optimizer" in plan

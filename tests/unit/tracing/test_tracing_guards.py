@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.common import Types
-from penstock.tracing import trace_filter, trace_map
+from penstock.common import Row, Types
+from penstock.datastream import MapFunction
+from penstock.tracing import trace_filter, trace_key, trace_map
 from unit.tracing.traced_twins import assert_same_map, kept, mapped
 
 LONG, DOUBLE, STRING = Types.LONG(), Types.DOUBLE(), Types.STRING()
@@ -116,6 +117,97 @@ def test_captured_values_that_change_are_noticed() -> None:
     offset = 5
     with pytest.raises(Exception):  # noqa: B017, PT011
         program.columns([pa.array([1, 2])], 2)
+
+
+KEEP, FIRST, NOTHING, FIELD = True, 0, None, "a"
+WIDE = Types.ROW_NAMED(["a", "b", "c"], [LONG, LONG, LONG])
+
+
+def keeps() -> bool:
+    return True
+
+
+def of_record(record: Any) -> Any:
+    return record.a
+
+
+def of_number(number: Any) -> Any:
+    return number + 1
+
+
+class Chooser(MapFunction):
+    def __init__(self) -> None:
+        self.keep = True
+
+    def map(self, value: Any) -> Any:
+        return value.a if self.keep else value.b
+
+
+def _made_and_not_raised(record: Any) -> Any:
+    if record.a < 0:
+        error = ValueError("below zero")
+        return record.b if error.args else 0
+    return record.c
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda r: r.a if KEEP else r.b,
+        lambda r: r.a if not KEEP else r.b,
+        lambda r: r.a if KEEP or r.c else r.b,
+        lambda r: r.a if NOTHING is None else r.b,
+        lambda r: r.a if FIRST == 0 else r.b,
+        lambda r: r.a if (FIRST, 1)[0] else r.b,
+        lambda r: r.a if keeps() else r.b,
+        lambda r, keep=KEEP: r.a if keep else r.b,
+        lambda r: r[FIELD],
+        lambda r: r[FIRST],
+        lambda r: (r, 1)[FIRST].a,
+        lambda r: of_record(r),  # noqa: PLW0108
+        Chooser(),
+        _made_and_not_raised,
+    ],
+)
+def test_fields_that_other_captured_values_would_read_are_not_left_out(function: Any) -> None:
+    assert trace_map(function, WIDE, LONG).read_fields is None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda r: r.a * FACTOR + of_number(r.b),
+        lambda r: r.a if r.b > FACTOR else max(r.b, FIRST),
+        lambda r: (r.a, r.b)[0],
+        lambda r: Row(x=r.a, y=Row(z=r.b)).x,
+    ],
+)
+def test_captured_values_that_are_computed_with_change_no_field(function: Any) -> None:
+    assert trace_map(function, WIDE, LONG).read_fields == {"a", "b"}
+
+
+def test_a_branch_that_raises_reads_what_the_error_tells() -> None:
+    scope: dict[str, Any] = {}
+    exec("def checked(r):\n if r.a < 0:\n  raise ValueError(r.b)\n return r.a", scope)
+    assert trace_map(scope["checked"], WIDE, LONG).read_fields == {"a", "b"}
+
+
+def test_the_key_of_a_captured_branch_is_no_field() -> None:
+    assert trace_key(lambda r: r.a, WIDE, LONG).fields == [0]
+    assert trace_key(lambda r: r.a if KEEP else r.b, WIDE, LONG).fields == []
+    assert trace_key(lambda r: of_record(r), WIDE, LONG).fields == []  # noqa: PLW0108
+
+
+PASSWORD = ("secret", 7)
+
+
+def test_parts_of_captured_values_are_shown_by_name() -> None:
+    def checked(r: Any) -> Any:
+        word, number = PASSWORD
+        return r[2] == word and r[0] in (number, 1)
+
+    text = trace_filter(checked, RECORD).text
+    assert text == "(r[2] == PASSWORD[0]) and (r[0] in (PASSWORD[1], 1))"
 
 
 def test_a_builtin_that_is_shadowed_later_is_noticed() -> None:
