@@ -109,6 +109,7 @@ class FlinkWindowOperator:
         evictor: Evictor[Any, Any] | None,
         lateness: int,
         key_of: Callable[[Any], Any],
+        has_result: Callable[[list[Any]], bool] = bool,
     ) -> None:
         self._assigner = assigner
         self._trigger = trigger
@@ -116,6 +117,8 @@ class FlinkWindowOperator:
         self._is_event_time = assigner.is_event_time()
         self._lateness = lateness
         self._key_of = key_of
+        self._has_result = has_result
+        """Whether something is made of such values; not for windows with an evictor, which emit what there is."""
         self.watermark, self.processing_time = MIN, 0
         self.key_has_ended = False
         self.event_timers: set[Timer] = set()
@@ -144,7 +147,8 @@ class FlinkWindowOperator:
             self.contents.setdefault((key, state_window), []).append((value, timestamp))
             self._context.window = actual
             result = self._trigger.on_element(value, timestamp, actual, self._context)
-            self._do(result, key, actual, state_window)
+            self._do(result, key, actual, state_window, is_element=True)
+            # Flink forgets to clean up where `_do` finds no result: docs/concepts/windows.md.
             if self._cleanup_time(actual) != MAX:
                 self._register_cleanup(self._cleanup_time(actual))
         if is_skipped and self._is_event_time and timestamp + self._lateness <= self.watermark:
@@ -192,9 +196,13 @@ class FlinkWindowOperator:
                 if isinstance(self._assigner, MergingWindowAssigner):
                     del self.merging[key][window]
 
-    def _do(self, result: TriggerResult, key: Any, window: Any, state_window: Any) -> None:
-        if result.is_fire() and self.contents.get((key, state_window)):
-            self._emit(key, window, state_window)
+    def _do(self, result: TriggerResult, key: Any, window: Any, state_window: Any, *, is_element: bool = False) -> None:
+        if result.is_fire():
+            values = [value for value, _ in self.contents.get((key, state_window), ())]
+            if values and self._has_result(values):
+                self._emit(key, window, state_window)
+            elif is_element:
+                return
         if result.is_purge():
             self.contents.pop((key, state_window), None)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from typing import Any
 
-from penstock.common import Types
+from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import (
     AggregateFunction,
     AsyncDataStream,
@@ -86,6 +86,13 @@ class Contents(ProcessWindowFunction):
         yield key, sum(number for _, number in elements)
 
 
+class OfWindow(ProcessWindowFunction):
+    """The numbers of a window's elements."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        yield key, context.window().start, sorted(number for _, number in elements)
+
+
 class BySortedTime(KeyedProcessFunction):
     """Waits until the watermark says that nothing older comes, then numbers the records of a key by their time."""
 
@@ -148,6 +155,48 @@ def test_tumbling_windows_with_reduce() -> None:
         disorder=DISORDER,
         timestamps=True,
         oracle=lambda records: window_sums(records, 1_000, 1_000),
+        max_examples=EXAMPLES,
+    )  # fmt: skip
+
+
+def by_number(value: Any, before: int) -> int:
+    return value[1] * 500
+
+
+def windows_by_number(records: Any) -> list[Any]:
+    return window_sums([(value, by_number(value, 0)) for value, _ in records], 1_000, 1_000)
+
+
+def test_timestamps_and_watermarks_in_the_middle_of_a_graph() -> None:
+    """The new times are further apart than the old ones, and so is what comes out of order."""
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness("2 s").with_timestamp_assigner(by_number)
+    fuzz(
+        lambda s: s.map(lambda v: v)
+        .assign_timestamps_and_watermarks(strategy)
+        .key_by(key)
+        .window(TumblingEventTimeWindows.of("1 s"))
+        .process(Contents()),
+        RECORDS,
+        disorder=DISORDER,
+        split_by=lambda value: "all",  # a generator behind the source is of a subtask: splits overtake each other there
+        timestamps=True,
+        oracle=windows_by_number,
+        max_examples=EXAMPLES,
+    )  # fmt: skip
+
+
+def test_splits_that_overtake_each_other_before_new_watermarks_lose_nothing_that_may_be_late() -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(by_number)
+    fuzz(
+        lambda s: s.rebalance()
+        .assign_timestamps_and_watermarks(strategy)
+        .key_by(key)
+        .window(TumblingEventTimeWindows.of("1 s"))
+        .allowed_lateness("1 h")
+        .process(OfWindow()),
+        RECORDS,
+        disorder=DISORDER,
+        latest_by=lambda value: value[:2],
         max_examples=EXAMPLES,
     )  # fmt: skip
 
@@ -219,11 +268,6 @@ def test_windows_of_windows_fire_alike() -> None:
 
 def test_late_firings_end_at_the_whole_sum() -> None:
     """Windows that fire early, and again for late records: the last result of a window has all its records."""
-
-    class OfWindow(ProcessWindowFunction):
-        def process(self, key: Any, context: Any, elements: Any) -> Any:
-            yield key, context.window().start, sorted(number for _, number in elements)
-
     fuzz(
         lambda s: (
             s.key_by(key)

@@ -133,6 +133,15 @@ class Collect(AggregateFunction):
         return acc_a + acc_b
 
 
+class CollectSome(Collect):
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator if has_some(accumulator) else None
+
+
+def has_some(values: list[Value]) -> bool:
+    return len(values) % 3 != 2
+
+
 def collect(one: Any, two: Any) -> Any:
     return [*(one if isinstance(one, list) else [one]), *(two if isinstance(two, list) else [two])]
 
@@ -150,6 +159,8 @@ def pipeline(
                 return windows.apply(Contents()).uid("windows")
             case "reduce":
                 return windows.reduce(collect, ContentsOfOne()).uid("windows")
+            case "aggregate some":
+                return windows.aggregate(CollectSome(), ContentsOfOne()).uid("windows")
             case _:
                 return windows.aggregate(Collect(), ContentsOfOne()).uid("windows")
 
@@ -170,7 +181,7 @@ def compare(test: Harness, flink: FlinkWindowOperator, how: str) -> None:
     trigger_name=st.sampled_from(sorted(TRIGGERS)),
     evictor=st.sampled_from(EVICTORS),
     lateness=st.sampled_from([0, 5, 100]),
-    how=st.sampled_from(["apply", "reduce", "aggregate"]),
+    how=st.sampled_from(["apply", "reduce", "aggregate", "aggregate some"]),
     steps=STEPS,
 )
 def test_it_does_what_flink_does(
@@ -179,9 +190,11 @@ def test_it_does_what_flink_does(
     assigner = ASSIGNERS[name]
     trigger = TRIGGERS[trigger_name] or assigner.get_default_trigger(None)
     assume(trigger.can_merge() or not isinstance(assigner, MergingWindowAssigner))
+    assume(evictor is None or how != "aggregate some")
     build = pipeline(assigner, trigger, evictor, lateness, how)
     test = harness(build)
-    flink = FlinkWindowOperator(assigner, trigger, evictor, lateness, lambda value: value[0])
+    has_result = has_some if how == "aggregate some" else bool
+    flink = FlinkWindowOperator(assigner, trigger, evictor, lateness, lambda value: value[0], has_result)
     watermark, now = -10, 0
     for number, (kind, key, time) in enumerate(steps):
         match kind:

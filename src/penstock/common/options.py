@@ -26,7 +26,7 @@ from penstock.common.config_options import (
     positive,
 )
 from penstock.common.execution_mode import RuntimeExecutionMode
-from penstock.common.pipelined_options import BUFFER_TIMEOUT, LATENCY, PIPELINED_EPOCH
+from penstock.common.pipelined_options import BUFFER_TIMEOUT, BUFFER_TIMEOUT_ENABLED, LATENCY, PIPELINED_EPOCH
 from penstock.common.restart_options import (
     EXPONENTIAL_ATTEMPTS,
     EXPONENTIAL_INITIAL,
@@ -86,7 +86,8 @@ EPOCH_MAX_BYTES = ConfigOption(
     "execution.epoch.max-bytes",
     positive(parse_memory_size),
     256 << 20,
-    'How much one epoch reads at most, over all sources; bytes or text such as "256 mb".',
+    'How much one epoch reads at most, over all sources; bytes or text such as "256 mb". It is estimated from what was '
+    "read before. A file that cannot be cut is read whole, and databases, sockets and functions go by records alone.",
 )
 EPOCH_INTERVAL = ConfigOption(
     "execution.epoch.interval",
@@ -222,6 +223,7 @@ ALL_OPTIONS = (
     RUNTIME_MODE,
     LATENCY,
     BUFFER_TIMEOUT,
+    BUFFER_TIMEOUT_ENABLED,
     PIPELINED_EPOCH,
     SPARK_MASTER,
     PARALLELISM,

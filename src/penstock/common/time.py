@@ -183,6 +183,8 @@ def parse_duration(value: DurationLike) -> int:
             millis = _nanos_of_text(value) // _NANOS_PER_MILLI
         case _:  # pyright: ignore[reportUnnecessaryComparison]
             raise _not_a_duration(value)
+    if not isinstance(millis, int):  # pyright: ignore[reportUnnecessaryIsInstance] (a Time may be made of anything)
+        raise _not_a_duration(value)
     if millis < 0:
         raise ConfigurationError(f"a duration cannot be negative, got {value!r}")
     return millis

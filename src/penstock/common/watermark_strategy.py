@@ -72,7 +72,7 @@ class WatermarkStrategy:
         except Exception:  # raised again, and reported, where the generator works
             return False
         ours = (BoundedOutOfOrdernessWatermarks, NoWatermarksGenerator)
-        return not issubclass(generator, ours) and generator.on_periodic_emit is not WatermarkGenerator.on_periodic_emit
+        return generator not in ours and generator.on_periodic_emit is not WatermarkGenerator.on_periodic_emit
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:

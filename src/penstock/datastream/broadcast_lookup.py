@@ -14,7 +14,7 @@ from penstock.datastream.lookup_in_columns import LookupInColumns
 from penstock.functions import JoinKind, ProcessFunction, RuntimeContext
 from penstock.functions.adapt import close_function, open_function
 from penstock.functions.columnar import ColumnarFunction
-from penstock.functions.table_lookup import TableLookup
+from penstock.functions.table_lookup import TableLookup, TableLookupFunction
 from penstock.plan.nodes import Exchange
 from penstock.state.key_encoding import encode_key
 from penstock.state.time_buckets import BucketsOfKey
@@ -22,7 +22,7 @@ from penstock.state.value_serializers import serializer_for
 from penstock.tracing import NotTraceable
 
 
-class BroadcastLookup(ProcessFunction, ColumnarFunction):
+class BroadcastLookup(TableLookupFunction, ColumnarFunction):
     """Joins records with the rows of a table that travels with the function."""
 
     def __init__(
@@ -35,7 +35,7 @@ class BroadcastLookup(ProcessFunction, ColumnarFunction):
     ) -> None:
         self._function = function
         self._kind = kind
-        self._valid_from = valid_from
+        self.valid_from = valid_from
         self._exchanges = exchanges
         self._column_types: tuple[TypeInformation, TypeInformation] | None = None
         """The types of records and results, where whole batches may be looked up."""
@@ -71,7 +71,7 @@ class BroadcastLookup(ProcessFunction, ColumnarFunction):
     def _lookup_in_columns(self) -> LookupInColumns | None:
         if self._column_types is None:
             return None
-        if self._valid_from is not None:
+        if self.valid_from is not None:
             raise NotTraceable("rows hold from a time on")
         record_type, output_type = self._column_types
         return LookupInColumns(

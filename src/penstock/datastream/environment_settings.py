@@ -11,7 +11,7 @@ from penstock.common.configuration import Configuration
 from penstock.common.errors import UnsupportedError
 from penstock.common.execution_config import ExecutionConfig
 from penstock.common.execution_mode import RuntimeExecutionMode
-from penstock.common.pipelined_options import BUFFER_TIMEOUT
+from penstock.common.pipelined_options import BUFFER_TIMEOUT, buffer_timeout
 from penstock.common.restart_strategy import RestartStrategyConfiguration
 from penstock.datastream.arguments import (
     check_instance,
@@ -190,7 +190,7 @@ class EnvironmentSettings:
         >>> env.get_buffer_timeout()
         100
         """
-        return self._configuration.get(BUFFER_TIMEOUT)
+        return buffer_timeout(self._configuration)
 
     # --- checkpoints and restarts
 

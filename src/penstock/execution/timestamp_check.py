@@ -10,25 +10,29 @@ from penstock.connectors.dataframe import ArrowTableSource
 from penstock.connectors.datagen import DataGeneratorSource
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.sequence import NumberSequenceSource
+from penstock.functions.table_lookup import TableLookupFunction
+from penstock.plan.async_node import AsyncNode
+from penstock.plan.batch_nodes import MapBatchesNode
+from penstock.plan.cep_node import CepNode, ChangingPatternsNode
 from penstock.plan.expression_node import ExpressionNode
-from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, TemporalJoinNode
+from penstock.plan.join_nodes import CoGroupNode, IntervalJoinNode, LookupJoinNode, TemporalJoinNode
 from penstock.plan.naming import describe_node
 from penstock.plan.nodes import Node, ReduceNode, SourceNode, StatelessNode, TimestampsAndWatermarksNode
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
-from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
+from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner, is_known
 from penstock.windows.session import SessionWindows
 
 _WITHOUT_TIMESTAMPS = (CollectionSource, NumberSequenceSource, ArrowTableSource, DataGeneratorSource, FileSource)
-_KEEP_TIMESTAMPS = (StatelessNode, ExpressionNode, ReduceNode)
+_KEEP_TIMESTAMPS = (StatelessNode, ExpressionNode, ReduceNode, AsyncNode, MapBatchesNode)
 
 
 def check_timestamps(plan: Plan) -> None:
-    """Refuses windows and joins of event time over records that nobody gives a timestamp."""
+    """Refuses windows, joins and patterns of event time over records that nobody gives a timestamp."""
     for node in plan.topological_order:
-        if not _needs_timestamps(node):
-            continue
         for edge in plan.inputs(node.id):
+            if not _needs_timestamps(node, edge.input_index):
+                continue
             source = _source_without_timestamps(plan, plan.node(edge.source))
             if source is not None:
                 raise PlanError(
@@ -39,16 +43,26 @@ def check_timestamps(plan: Plan) -> None:
                 )
 
 
-def _needs_timestamps(node: Node) -> bool:
-    if isinstance(node, IntervalJoinNode | TemporalJoinNode):
-        return True
-    return isinstance(node, WindowNode | CoGroupNode) and _is_of_event_time(node.window.assigner)
+def _needs_timestamps(node: Node, input_index: int) -> bool:
+    match node:
+        case IntervalJoinNode() | TemporalJoinNode():
+            return True
+        case LookupJoinNode():
+            return node.valid_from is not None and input_index == 0  # the rows of the table have theirs in a column
+        case StatelessNode():
+            return isinstance(node.function, TableLookupFunction) and node.function.valid_from is not None
+        case CepNode() | ChangingPatternsNode():
+            return node.settings.is_event_time and input_index == 0
+        case WindowNode() | CoGroupNode():
+            return _is_of_event_time(node.window.assigner)
+        case _:
+            return False
 
 
 def _is_of_event_time(assigner: WindowAssigner[object, object]) -> bool:
     """Only of those of ours it is known that they look at timestamps."""
-    is_ours = type(assigner).__module__.startswith("penstock.")
-    return is_ours and isinstance(assigner, AlignedWindowAssigner | SessionWindows) and assigner.is_event_time()
+    is_timed = isinstance(assigner, AlignedWindowAssigner | SessionWindows) and assigner.is_event_time()
+    return is_timed and is_known(assigner)
 
 
 def _source_without_timestamps(plan: Plan, node: Node) -> SourceNode | None:
@@ -66,4 +80,6 @@ def _source_without_timestamps(plan: Plan, node: Node) -> SourceNode | None:
 
 
 def _gives_timestamps(strategy: WatermarkStrategy | None) -> bool:
-    return strategy is not None and not isinstance(strategy.timestamp_assigner, RecordTimestampAssigner)
+    if strategy is None:
+        return False
+    return type(strategy.timestamp_assigner).extract_timestamp is not RecordTimestampAssigner.extract_timestamp

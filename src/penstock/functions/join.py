@@ -66,6 +66,8 @@ class CoGroupFunction(Function, Generic[IN1, IN2, OUT]):
 class ProcessJoinFunction(Function, Generic[IN1, IN2, OUT]):
     """Makes any number of results of each pair of records that are close in time; `interval_join` calls it.
 
+    In an outer join one of the two may be None; it has no timestamp then.
+
     >>> class Delay(ProcessJoinFunction):
     ...     def process_element(self, left, right, ctx):
     ...         yield left, ctx.get_right_timestamp() - ctx.get_left_timestamp()
@@ -84,7 +86,7 @@ class ProcessJoinFunction(Function, Generic[IN1, IN2, OUT]):
 
         @abstractmethod
         def get_timestamp(self) -> int:
-            """The timestamp of the results: the greater of the two."""
+            """The timestamp of the results: the greater of the two; without a partner, when that was certain."""
 
         @abstractmethod
         def output(self, tag: OutputTag, value: Any) -> None:

@@ -11,12 +11,20 @@ from penstock.common.errors import MissingTimestampError, TypeMismatchError
 from penstock.common.time import Instant
 from penstock.functions.adapt import join_callable
 from penstock.functions.join_kind import JoinKind
+from penstock.functions.process import ProcessFunction
 from penstock.state.time_buckets import BucketsOfKey
 
 _ALWAYS = 0
 """The time of rows, and of the records that look for them, where rows hold for ever."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+class TableLookupFunction(ProcessFunction):
+    """Joins records with the rows of a table that it has."""
+
+    valid_from: str | None
+    """The column that says since when a row holds: records need a time then. None: rows hold for ever."""
 
 
 class TableLookup:

@@ -38,6 +38,7 @@ class IntervalJoinNode(JoinNode):
 
     lower: int
     upper: int
+    join_kind: JoinKind
     input_types: tuple[TypeInformation, TypeInformation]
 
 

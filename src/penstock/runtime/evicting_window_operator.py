@@ -33,10 +33,10 @@ class EvictingWindowOperator(WindowOperator):
     def _stored(self, value: Any, timestamp: int | None) -> Any:
         return value, timestamp
 
-    def _evaluate(self, at: bytes) -> None:
+    def _evaluate(self, at: bytes) -> bool:
         stored = self._records.inputs(at)
         if stored is None:
-            return
+            return False
         window, context = self._pane.known.window, self._evictor_context
         elements = [TimestampedValue(value, timestamp) for value, timestamp in stored]
         self._evictor.evict_before(elements, len(elements), window, context)
@@ -46,3 +46,4 @@ class EvictingWindowOperator(WindowOperator):
         self._evictor.evict_after(elements, len(elements), window, context)
         if len(elements) < len(stored):
             self._records.replace(at, [(element.value, element.timestamp) for element in elements])
+        return True

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from penstock.common.batch import RecordCodec
+from penstock.common.errors import StateError
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.adapt import process_join_callable
 from penstock.functions.join import ProcessJoinFunction
@@ -14,6 +16,12 @@ from penstock.functions.output_tag import OutputTag
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import ResultSender
 from penstock.runtime.timed_join_operator import LEFT, RIGHT, TimedJoinOperator
+from penstock.runtime.window_state_form import has_entries
+
+_STATE_NAMES = ("join: left", "join: left, also unpaired"), ("join: right", "join: right, also unpaired")
+"""What the state of each side is called where records without a partner are dropped, and where they go on."""
+TimedRecords = list[tuple[int, list[Any]]]
+"""The records of each time."""
 
 
 class PairContext(ProcessJoinFunction.Context):
@@ -50,6 +58,9 @@ class IntervalJoinOperator(TimedJoinOperator):
     time later, much of it at once: a timer for every record would cost more than the join.
     """
 
+    _lets_through = False, False
+    """Whether records of each side go on without a partner."""
+
     def __init__(
         self,
         function: Any,
@@ -69,6 +80,11 @@ class IntervalJoinOperator(TimedJoinOperator):
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
+        names = [of_side[lets_through] for of_side, lets_through in zip(_STATE_NAMES, self._lets_through, strict=True)]
+        self._state_names = names
+        for name in chain.from_iterable(_STATE_NAMES):
+            if name not in names:
+                _refuse_records(context, name)
         super().open(context)
         self._pair = PairContext(self._sender)
 
@@ -113,11 +129,25 @@ class IntervalJoinOperator(TimedJoinOperator):
 
     def _pass_time(self, key: bytes, time: int, stamps: list[int | None]) -> Iterable[Any]:
         for side, (kept, counts_for) in enumerate(zip(self._kept, self._counts_for, strict=True)):
-            kept.remove_until(key, time if time == MAX_WATERMARK else time - counts_for)
+            removed = kept.remove_until(key, time if time == MAX_WATERMARK else time - counts_for)
             if first := kept.of(key).times[:1]:
                 self._remove_after(first[0] + counts_for, key, side)
+            yield from self._left_over(key, side, removed, stamps)
+
+    def _left_over(self, key: bytes, side: int, removed: TimedRecords, stamps: list[int | None]) -> Iterable[Any]:
+        """What comes of records that count no more."""
         return ()
 
     def _remove_after(self, time: int, key: bytes, side: int) -> None:
         """Sets a timer, at the latest when a quarter of the time has passed again for which records count."""
         self._keep_until(time + -time % (self._counts_for[side] // 4 or 1), key)
+
+
+def _refuse_records(context: OperatorContext, name: str) -> None:
+    """Of records that were kept for another kind of join it is not known whether they have had a partner."""
+    if has_entries(context, name):
+        raise StateError(
+            f"operator '{context.name}': it has records of an interval_join with another `how`, of which it is not "
+            "known which have had a partner; keep `how`, give the operator another uid, or let event time pass all "
+            "records before the program changes"
+        )

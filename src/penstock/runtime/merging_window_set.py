@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.runtime.known_windows import KnownWindow, KnownWindows
 from penstock.windows.assigner import MergingWindowAssigner
-from penstock.windows.session import SessionWindows
+from penstock.windows.session import are_plain_sessions
 from penstock.windows.window import TimeWindow
 
 Merge = Callable[[KnownWindow, list[KnownWindow], bytes, list[bytes]], None]
@@ -42,7 +42,7 @@ class MergingWindowSet:
         """Opens a window, or makes it a part of others; returns the window that it is now."""
         if new.namespace in self.mapping:
             return new
-        if isinstance(self._assigner, SessionWindows):
+        if are_plain_sessions(self._assigner):
             touched = self._touched(new.window)
             if not touched:
                 return self._open(new)

@@ -106,6 +106,11 @@ class MetricGroup(interface.MetricGroup):
         """The counter of that name."""
         return self._counters.setdefault(name, Counter())
 
+    def counted(self, name: str) -> int | None:
+        """What the counter of that name has come to; None where there is none."""
+        counter = self._counters.get(name)
+        return None if counter is None else counter.get_count()
+
     def gauge(self, name: str, obj: Callable[[], int | float]) -> None:
         """Registers a function whose result is the metric; it is called when metrics are read."""
         self._gauges[name] = obj

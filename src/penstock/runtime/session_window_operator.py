@@ -22,6 +22,7 @@ from penstock.state.namespaced_keys import namespace_suffix
 from penstock.windows.assigner import require_timestamp
 from penstock.windows.nesting_triggers import PurgingTrigger
 from penstock.windows.session import SessionWindows
+from penstock.windows.trigger import TriggerResult
 from penstock.windows.window import TimeWindow
 
 _TWO_LONGS = Struct(">qq")
@@ -63,7 +64,9 @@ class SessionWindowOperator(WindowOperator):
         self._gap_of: Callable[[Any], int] = self._assigner.gap_of
         self._open_windows = WindowsOfKeys(context, SESSIONS_OF_KEYS, SESSIONS_TYPE)
         self._queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
-        self._purges = isinstance(self._trigger, PurgingTrigger)
+        self._fires = TriggerResult.FIRE
+        if isinstance(self._trigger, PurgingTrigger):
+            self._fires = TriggerResult.FIRE_AND_PURGE
         # In batch execution there is one key at a time, and its sessions are over when it is.
         self._keeps_sessions = self._is_event_time and not self._lateness and not context.batch
         self._sessions: dict[bytes, list[Session]] = {}
@@ -148,7 +151,7 @@ class SessionWindowOperator(WindowOperator):
     def _add_to_stored(self, at: bytes, key: bytes, session: Session, value: Any) -> None:
         self._contents.add(at, value)
         if self._is_event_time and session.end - 1 <= self.current_watermark:
-            self._fire_session(key, session)
+            self._fire_session(key, session, of_record=True)
 
     def _sessions_of(self, key: bytes) -> list[Session]:
         sessions = self._sessions.get(key)
@@ -270,13 +273,10 @@ class SessionWindowOperator(WindowOperator):
     def _cleanup_time(self, end: int) -> int:
         return min(end - 1 + self._lateness, MAX_WATERMARK)
 
-    def _fire_session(self, key: bytes, session: Session) -> None:
+    def _fire_session(self, key: bytes, session: Session, *, of_record: bool = False) -> None:
         assert session.name is not None
         self._set_pane(key, session)
-        at = key + session.name
-        self._evaluate(at)
-        if self._purges:
-            self._contents.remove(at)
+        self._obey(self._fires, key + session.name, of_record=of_record)
 
     def _end_session(self, key: bytes, session: Session, *, fires: bool) -> None:
         session.is_over = True

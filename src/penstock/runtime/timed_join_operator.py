@@ -27,6 +27,9 @@ class TimedJoinOperator(KeyedFunctionOperator):
     time before it has passed.
     """
 
+    _state_names: Sequence[str] = ("join: left", "join: right")
+    """What the state of each side is called."""
+
     def __init__(
         self,
         function: Any,
@@ -45,7 +48,7 @@ class TimedJoinOperator(KeyedFunctionOperator):
         super().open(context)
         self._kept = [
             TimeBuckets(context.store, context.uid, name, context.max_parallelism, each)
-            for name, each in zip(("join: left", "join: right"), self._input_types, strict=True)
+            for name, each in zip(self._state_names, self._input_types, strict=True)
         ]
         self._dropped = context.metrics.counter(LATE_RECORDS_DROPPED)
 

@@ -20,8 +20,9 @@ from penstock.state.state_keys import StateKeys
 from penstock.state.store import StateStore
 from penstock.state.value_handles import ValueHandle
 from penstock.state.value_serializers import serializer_for
+from penstock.windows.assigner import WindowAssigner, is_known
 from penstock.windows.definition import WindowDefinition
-from penstock.windows.session import SessionWindows
+from penstock.windows.session import are_plain_sessions
 from penstock.windows.tumbling import TumblingWindows
 
 
@@ -231,7 +232,7 @@ class ReducedContents(WindowContents):
     def __init__(self, store: StateStore, uid: str, max_parallelism: int, definition: WindowDefinition) -> None:
         self._reduce = reduce_callable(definition.reduce_function)
         # The program's function may change its first argument, and the record may be in other windows too.
-        self._first = _same if isinstance(definition.assigner, TumblingWindows | SessionWindows) else own_copy
+        self._first = _same if _has_one_window(definition.assigner) else own_copy
         self._place = _Place()
         self._values = _value_handle(store, uid, max_parallelism, self._place, definition.element_type)
         self.catalogue = _catalogue(store, uid, definition.element_type)
@@ -318,9 +319,8 @@ class AggregatedContents(WindowContents):
     def inputs(self, at: bytes) -> list[Any] | None:
         """The one result."""
         self._place.current_key = at
-        accumulator = self._values.value()
         # What `get_result` returns may be a part of the accumulator.
-        return None if accumulator is None else [self._function.get_result(own_copy(accumulator))]
+        return self.inputs_of(own_copy(self._values.value()))
 
     def begin(self, at: bytes) -> None:
         """The store has nothing there."""
@@ -332,8 +332,9 @@ class AggregatedContents(WindowContents):
         return self._values.kept(self._function.add(value, accumulator))
 
     def inputs_of(self, content: Any) -> list[Any] | None:
-        """The one result."""
-        return None if content is None else [self._function.get_result(content)]
+        """The one result; nothing where the function has none: to Flink the window is empty then."""
+        result = None if content is None else self._function.get_result(content)
+        return None if result is None else [result]
 
     def put(self, at: bytes, content: Any) -> None:
         """Keeps the accumulator."""
@@ -344,7 +345,7 @@ class AggregatedContents(WindowContents):
         self._place.current_key = at
         accumulator = self._values.value()
         self._values.remove()
-        return None if accumulator is None else [self._function.get_result(accumulator)]
+        return self.inputs_of(accumulator)
 
     def remove(self, at: bytes) -> None:
         """Removes the accumulator."""
@@ -445,6 +446,11 @@ class ListedContents(WindowContents):
     def drop_caches(self) -> None:
         """Forgets everything, what was set too."""
         self._lists.drop_caches()
+
+
+def _has_one_window(assigner: WindowAssigner[Any, Any]) -> bool:
+    """Whether no record is in more than one window."""
+    return are_plain_sessions(assigner) or (isinstance(assigner, TumblingWindows) and is_known(assigner))
 
 
 def _same(value: Any) -> Any:

@@ -266,7 +266,7 @@ class WindowOperator(KeyedFunctionOperator):
         pane = self._pane
         pane.known = known
         stamp = MIN_TIMESTAMP if timestamp is None else timestamp
-        self._obey(self._trigger.on_element(value, stamp, known.window, pane), at)
+        self._obey(self._trigger.on_element(value, stamp, known.window, pane), at, of_record=True)
         if known.cleanup_time != MAX_TIMESTAMP:
             if self._is_event_time:
                 pane.register_event_time_timer(known.cleanup_time)
@@ -365,19 +365,20 @@ class WindowOperator(KeyedFunctionOperator):
             if len(self._values) >= BATCH_SIZE:
                 yield
 
-    def _obey(self, result: TriggerResult, at: bytes) -> None:
+    def _obey(self, result: TriggerResult, at: bytes, *, of_record: bool = False) -> None:
         if result is TriggerResult.CONTINUE:
             return
-        if result.is_fire():
-            self._evaluate(at)
-        if result.is_purge():
+        is_empty = result.is_fire() and not self._evaluate(at)
+        # As in Flink: a record that fires a window which has no result purges nothing; a timer does.
+        if result.is_purge() and not (is_empty and of_record):
             self._contents.remove(at)
 
-    def _evaluate(self, at: bytes) -> None:
-        """Calls the window function with what is in the window, unless that is nothing."""
+    def _evaluate(self, at: bytes) -> bool:
+        """Calls the window function with what is in the window, unless that is nothing: then it returns False."""
         inputs = self._contents.inputs(at)
         if inputs is not None:
             self._emit(self._call(inputs))
+        return inputs is not None
 
     def _emit(self, results: Any) -> None:
         if results is not None:

@@ -14,9 +14,9 @@ from penstock.runtime.evicting_window_operator import EvictingWindowOperator
 from penstock.runtime.operator import Operator
 from penstock.runtime.session_window_operator import SessionWindowOperator
 from penstock.runtime.window_operator import WindowOperator
-from penstock.windows.assigner import AlignedWindowAssigner
+from penstock.windows.assigner import AlignedWindowAssigner, is_known
 from penstock.windows.definition import WindowDefinition, has_usual_trigger
-from penstock.windows.session import SessionWindows
+from penstock.windows.session import SessionWindows, are_plain_sessions
 
 
 def window_operator(
@@ -39,17 +39,8 @@ def record_operator(definition: WindowDefinition) -> type[WindowOperator]:
     if definition.evictor is not None:
         return EvictingWindowOperator
     if has_usual_trigger(definition):
-        if isinstance(definition.assigner, AlignedWindowAssigner):
+        if isinstance(definition.assigner, AlignedWindowAssigner) and is_known(definition.assigner):
             return AlignedWindowOperator
-        if _are_plain_sessions(definition):
+        if are_plain_sessions(definition.assigner):
             return SessionWindowOperator
     return WindowOperator
-
-
-def _are_plain_sessions(definition: WindowDefinition) -> bool:
-    kind = type(definition.assigner)
-    return (
-        issubclass(kind, SessionWindows)
-        and kind.assign_windows is SessionWindows.assign_windows
-        and kind.merge_windows is SessionWindows.merge_windows
-    )

@@ -59,7 +59,7 @@ def record(value: Any, timestamp: int | None = None) -> Record:
 
 
 def watermark(timestamp: int) -> Watermark:
-    """Says that no record up to this event time, in ms, is to come in this split. One behind the last is ignored."""
+    """Says that no record up to this event time, in ms, is to come in this split: at least that of the one before."""
     check_time("watermark", "timestamp", timestamp)
     return Watermark(timestamp)
 

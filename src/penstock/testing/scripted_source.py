@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ class ScriptedSource(Source):
     """Each list of steps is a split: what is in it happens one after the other, and then the split ends.
 
     - `record(value, timestamp)` is a record. Without `type_info` records are any Python objects.
-    - `watermark(timestamp)` is how far event time has come in the split. It counts where the stream has no
-      `WatermarkStrategy`; a strategy makes its own.
+    - `watermark(timestamp)` is how far event time has come in the split, and never falls. It counts where the stream
+      has no `WatermarkStrategy`; a strategy makes its own.
     - `pause(duration)`: the split has nothing to read for so long. On a `VirtualClock` that takes no time.
     - `fail()`: the reader fails, in the middle of an epoch; with a restart strategy, or started again with the same
       checkpoint, the job goes on.
@@ -53,6 +54,13 @@ class ScriptedSource(Source):
                     f"ScriptedSource: split {number} has the step {wrong[0]!r}; expected record(...), watermark(...), "
                     "pause(...) or fail()"
                 )
+            told = [step.timestamp for step in script if isinstance(step, Watermark)]
+            for before, after in pairwise(told):
+                if after < before:
+                    raise ArgumentError(
+                        f"ScriptedSource: split {number} has watermark({after}) behind watermark({before}); event time "
+                        "does not go back: leave the lower one out"
+                    )
         self.splits = {str(number): tuple(script) for number, script in enumerate(splits)}
         self._type = Types.PICKLED_BYTE_ARRAY()
         if type_info is not None:
@@ -157,7 +165,7 @@ class _ScriptReader(SplitReader):
     def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
         steps = self._source.splits[read.split_id]
         told = [step.timestamp for step in steps[: read.start] if isinstance(step, Watermark)]
-        self.watermark = max(told, default=MIN_WATERMARK)
+        self.watermark = told[-1] if told else MIN_WATERMARK
         waiting: list[Record] = []
         for place in range(read.start, read.end or 0):
             step = steps[place]

@@ -43,28 +43,35 @@ def offset_millis(maker: str, argument: str, value: DurationLike) -> int:
     """A length of time, which may be negative: windows can begin before midnight UTC."""
     match value:
         case Time():
-            return value.to_milliseconds()
+            millis = value.to_milliseconds()
         case Duration():
-            return value.to_millis()
+            millis = value.to_millis()
         case timedelta():
-            return value // timedelta(milliseconds=1)
-        case int() if not isinstance(value, bool):
-            return value
+            millis = value // timedelta(milliseconds=1)
+        case str():
+            millis = _millis_of_text(value.strip())
         case _:
-            pass
+            millis = value
+    # A Time or a Duration may be made of anything.
+    if isinstance(millis, bool) or not isinstance(millis, int):
+        expected = 'a Time, a Duration, a timedelta, text such as "10 s", or a whole number of milliseconds'
+        raise refuse_argument(maker, argument, value, expected)
+    return millis
+
+
+def _millis_of_text(text: str) -> int | None:
     try:
-        if isinstance(value, str) and value.strip().startswith("-"):
-            return -parse_duration(value.strip()[1:])
-        return parse_duration(value)
+        return -parse_duration(text[1:]) if text.startswith("-") else parse_duration(text)
     except ConfigurationError:
-        expected = 'a Time, a Duration, a timedelta, text such as "10 s", or a number of milliseconds'
-        raise refuse_argument(maker, argument, value, expected) from None
+        return None
 
 
-def check_offset(maker: str, offset: int, length: int, argument: str) -> None:
-    """An offset is less than what it shifts."""
-    if abs(offset) >= length:
-        raise refuse(f"{maker}: `offset` is {offset} ms; expected less than the {argument}, which is {length} ms")
+def checked_offset(maker: str, offset: DurationLike, length: int, argument: str) -> int:
+    """An offset, which is less than what it shifts."""
+    millis = offset_millis(maker, "offset", offset)
+    if abs(millis) >= length:
+        raise refuse(f"{maker}: `offset` is {millis} ms; expected less than the {argument}, which is {length} ms")
+    return millis
 
 
 def positive_count(maker: str, argument: str, value: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from penstock.common.time import DurationLike
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
-from penstock.windows.checks import check_offset, offset_millis, positive_millis, refuse
+from penstock.windows.checks import checked_offset, offset_millis, positive_millis, refuse
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
 from penstock.windows.window import TimeWindow
@@ -17,15 +17,13 @@ class CumulativeWindows(AlignedWindowAssigner):
 
     def __init__(self, max_size: int, step: int, offset: int = 0) -> None:
         maker = type(self).__name__
-        for argument, millis in (("max_size", max_size), ("step", step)):
-            if millis <= 0:
-                raise refuse(f"{maker}: `{argument}` is {millis} ms; expected a duration of at least 1 ms")
+        max_size, step = positive_millis(maker, "max_size", max_size), positive_millis(maker, "step", step)
         if max_size % step:
             raise refuse(
                 f"{maker}: `max_size` is {max_size} ms and `step` {step} ms; expected a size that is a multiple of "
                 "the step"
             )
-        check_offset(maker, offset, max_size, "max_size")
+        offset = checked_offset(maker, offset, max_size, "max_size")
         self._max_size = max_size
         self._step = step
         self._offset = offset

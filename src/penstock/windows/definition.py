@@ -8,7 +8,7 @@ from typing import Any
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.output_tag import OutputTag
 from penstock.windows.accumulation import Accumulation
-from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
+from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner, is_known
 from penstock.windows.declared_aggregation import DeclaredAggregation
 from penstock.windows.evictors import Evictor
 from penstock.windows.field_reduction import FieldReduction
@@ -98,6 +98,8 @@ class WindowDefinition:
 
 
 def _is_columnar_assigner(assigner: WindowAssigner[Any, Any]) -> bool:
+    if not is_known(assigner):
+        return False
     if isinstance(assigner, TumblingWindows):
         return assigner.stagger_offset is not None
     # Of the windows of processing time those whose panes are windows: what is left of others after a restart would
@@ -109,7 +111,7 @@ def _is_columnar_assigner(assigner: WindowAssigner[Any, Any]) -> bool:
 def has_usual_trigger(definition: WindowDefinition) -> bool:
     """Whether windows fire when their time is over and, of event time, for late records: the trigger is known."""
     trigger = definition.trigger
-    if isinstance(trigger, PurgingTrigger):
+    if type(trigger) is PurgingTrigger:
         trigger = trigger.nested_trigger
     return type(trigger) is (EventTimeTrigger if definition.assigner.is_event_time() else ProcessingTimeTrigger)
 

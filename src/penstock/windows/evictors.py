@@ -130,7 +130,7 @@ class TimeEvictor(_OneTimeEvictor):
     """Keeps the records that are less than some time older than the newest one."""
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
-        self._window_size = window_size
+        self._window_size = lateness_millis("TimeEvictor", "window_size", window_size)
         self._after = do_evict_after
 
     @staticmethod
@@ -164,7 +164,8 @@ class DeltaEvictor(_OneTimeEvictor):
     def _evict(self, elements: list[TimestampedValue[Any]]) -> None:
         if elements:
             last = elements[-1].value
-            elements[:] = [each for each in elements if self._delta(each.value, last) < self._threshold]
+            # Not `<`: what is no number is not far, and stays.
+            elements[:] = [each for each in elements if not self._delta(each.value, last) >= self._threshold]
 
     def __repr__(self) -> str:
         return f"DeltaEvictor({self._threshold})"

@@ -80,7 +80,7 @@ class ProcessingTimeoutTrigger(Trigger[Any, Window]):
         should_clear_on_timeout: bool = True,
     ) -> None:
         self._nested = _checked("ProcessingTimeoutTrigger", nested_trigger)
-        self._interval = interval
+        self._interval = positive_millis("ProcessingTimeoutTrigger", "interval", interval)
         self._resets = reset_timer_on_new_record
         self._clears = should_clear_on_timeout
         self._timeout = ValueStateDescriptor("timeout", Types.LONG())

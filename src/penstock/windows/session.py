@@ -10,7 +10,7 @@ from penstock.common.errors import ConfigurationError
 from penstock.common.serializer import TypeSerializer
 from penstock.common.time import DurationLike
 from penstock.windows.assigner import MergingWindowAssigner, WindowAssigner, require_timestamp
-from penstock.windows.checks import positive_millis, refuse, refuse_argument
+from penstock.windows.checks import positive_millis, refuse_argument
 from penstock.windows.serializers import TimeWindowSerializer
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
@@ -58,6 +58,16 @@ class SessionWindows(MergingWindowAssigner[Any, TimeWindow]):
         return TimeWindowSerializer()
 
 
+def are_plain_sessions(assigner: WindowAssigner[Any, Any]) -> bool:
+    """Whether a record's window is its gap, and those that overlap or touch merge: a subclass may say otherwise."""
+    kind = type(assigner)
+    return (
+        issubclass(kind, SessionWindows)
+        and kind.assign_windows is SessionWindows.assign_windows
+        and kind.merge_windows is SessionWindows.merge_windows
+    )
+
+
 class _EventTime(SessionWindows):
     def is_event_time(self) -> bool:
         """True."""
@@ -80,9 +90,7 @@ class _ProcessingTime(SessionWindows):
 
 class _StaticGap(SessionWindows):
     def __init__(self, session_gap: int) -> None:
-        if session_gap <= 0:
-            raise refuse(f"{type(self).__name__}: the gap is {session_gap} ms; expected a duration of at least 1 ms")
-        self._session_gap = session_gap
+        self._session_gap = positive_millis(type(self).__name__, "session_gap", session_gap)
 
     def gap_of(self, element: Any) -> int:
         """The same for every record."""

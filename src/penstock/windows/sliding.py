@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from penstock.common.time import DurationLike
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
-from penstock.windows.checks import check_offset, offset_millis, positive_millis, refuse
+from penstock.windows.checks import checked_offset, offset_millis, positive_millis, refuse
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
 from penstock.windows.window import TimeWindow
@@ -21,10 +21,8 @@ class SlidingWindows(AlignedWindowAssigner):
 
     def __init__(self, size: int, slide: int, offset: int = 0) -> None:
         maker = type(self).__name__
-        for argument, millis in (("size", size), ("slide", slide)):
-            if millis <= 0:
-                raise refuse(f"{maker}: `{argument}` is {millis} ms; expected a duration of at least 1 ms")
-        check_offset(maker, offset, slide, "slide")
+        size, slide = positive_millis(maker, "size", size), positive_millis(maker, "slide", slide)
+        offset = checked_offset(maker, offset, slide, "slide")
         if size // slide > _MOST_WINDOWS:
             raise refuse(
                 f"{maker}: every record would be in {size // slide} windows; expected size / slide to be at most "

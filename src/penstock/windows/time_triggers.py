@@ -95,7 +95,7 @@ class _ContinuousTrigger(Trigger[Any, Window]):
     """Fires at the multiples of an interval; when it fires next is state."""
 
     def __init__(self, interval: int) -> None:
-        self.interval = interval
+        self.interval = positive_millis(type(self).__name__, "interval", interval)
         self._next_time = ReducingStateDescriptor("fire-time", min, Types.LONG())
 
     def can_merge(self) -> bool:

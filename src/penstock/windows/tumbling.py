@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from penstock.common.time import DurationLike
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
-from penstock.windows.checks import check_offset, offset_millis, positive_millis, refuse, refuse_argument
+from penstock.windows.checks import checked_offset, offset_millis, positive_millis, refuse_argument
 from penstock.windows.stagger import WindowStagger
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
@@ -21,9 +21,8 @@ class TumblingWindows(AlignedWindowAssigner):
 
     def __init__(self, size: int, offset: int = 0, window_stagger: WindowStagger = WindowStagger.ALIGNED) -> None:
         maker = type(self).__name__
-        if size <= 0:
-            raise refuse(f"{maker}: `size` is {size} ms; expected a duration of at least 1 ms")
-        check_offset(maker, offset, size, "size")
+        size = positive_millis(maker, "size", size)
+        offset = checked_offset(maker, offset, size, "size")
         if not isinstance(window_stagger, WindowStagger):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise refuse_argument(maker, "window_stagger", window_stagger, "a WindowStagger")
         self._size = size

@@ -160,6 +160,33 @@ def an_aggregate_with_a_window_function(env):
     return _keyed(env).window(windows).aggregate(Average(), Result(), PAIR, Types.STRING())
 
 
+class SumFromEight(Average):
+    """Has no result while the sum is small."""
+
+    def get_result(self, accumulator):
+        return float(accumulator[0]) if accumulator[0] >= 8 else None
+
+
+def an_aggregate_without_a_result(env):
+    windows = TumblingEventTimeWindows.of(Time.milliseconds(5))
+    return _keyed(env).window(windows).aggregate(SumFromEight(), accumulator_type=PAIR, output_type=Types.DOUBLE())
+
+
+def an_aggregate_without_a_result_in_sessions(env):
+    windows = EventTimeSessionWindows.with_gap(Time.milliseconds(3))
+    return _keyed(env).window(windows).aggregate(SumFromEight(), accumulator_type=PAIR, output_type=Types.DOUBLE())
+
+
+def an_aggregate_without_a_result_with_a_window_function(env):
+    windows = TumblingEventTimeWindows.of(Time.milliseconds(5))
+    return _keyed(env).window(windows).aggregate(SumFromEight(), Result(), PAIR, Types.STRING())
+
+
+def an_aggregate_without_a_result_that_is_to_be_purged(env):
+    windows = _keyed(env).window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))
+    return windows.aggregate(SumFromEight(), accumulator_type=PAIR, output_type=Types.DOUBLE())
+
+
 class StatesOf(ProcessWindowFunction):
     def process(self, key, context, elements):
         all_of_key = context.global_state().get_state(ValueStateDescriptor("windows", Types.INT()))
@@ -251,6 +278,10 @@ ORDER_VARIES = (
     "an_aggregate_in_windows",
     "an_aggregate_in_sessions",
     "an_aggregate_with_a_window_function",
+    "an_aggregate_without_a_result",
+    "an_aggregate_without_a_result_in_sessions",
+    "an_aggregate_without_a_result_with_a_window_function",
+    "an_aggregate_without_a_result_that_is_to_be_purged",
     "state_of_windows",
     "an_event_time_trigger",
     "the_timestamp_of_a_result",

@@ -21,6 +21,7 @@ from penstock.expressions import col
 from penstock.functions import JoinKind
 from penstock.plan.nodes import Exchange, ExchangeKind
 from penstock.runtime.lookup_join import LookupJoinOperator
+from penstock.testing import ScriptedSource, record
 from unit.runtime.join_steps import key
 from unit.runtime.operator_harness import ANY, Harness
 
@@ -172,9 +173,8 @@ def test_a_key_by_an_expression(env: StreamExecutionEnvironment, distribution: s
 @BOTH
 def test_a_record_without_a_timestamp_cannot_be_compared(env: StreamExecutionEnvironment, distribution: str) -> None:
     table = pa.table({"k": ["a"], "since": [0]})
-    found = env.from_collection(["a"]).lookup_join(
-        table, on="k", key=str, valid_from="since", distribution=distribution
-    )
+    stream = env.from_source(ScriptedSource([record("a")]))
+    found = stream.lookup_join(table, on="k", key=str, valid_from="since", distribution=distribution)
     found.apply(lambda record, row: row).print()
     with pytest.raises(JobExecutionException, match="without a timestamp came to lookup_join"):
         env.execute()
@@ -183,9 +183,8 @@ def test_a_record_without_a_timestamp_cannot_be_compared(env: StreamExecutionEnv
 @BOTH
 def test_a_row_without_a_time_is_refused(env: StreamExecutionEnvironment, distribution: str) -> None:
     table = pa.table({"k": ["a"], "since": pa.array([None], pa.int64())})
-    found = env.from_collection(["a"]).lookup_join(
-        table, on="k", key=str, valid_from="since", distribution=distribution
-    )
+    stream = env.from_source(ScriptedSource([record("a")]))
+    found = stream.lookup_join(table, on="k", key=str, valid_from="since", distribution=distribution)
     found.apply(lambda record, row: row).print()
     with pytest.raises(JobExecutionException, match="the column 'since' of the table has None"):
         env.execute()

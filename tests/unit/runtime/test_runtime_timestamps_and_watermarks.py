@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common.errors import UserFunctionError
+from penstock.common.timestamp_assigner import RecordTimestampAssigner
+from penstock.common.watermark_generator import BoundedOutOfOrdernessWatermarks, NoWatermarksGenerator
 from penstock.common.watermark_strategy import (
     IngestionTimeAssigner,
+    TimestampAssigner,
     Watermark,
     WatermarkGenerator,
     WatermarkOutput,
@@ -143,6 +146,55 @@ def test_restarts_change_nothing_but_how_often_watermarks_come(
     assert run(True) == run(False)
 
 
+class AtZero(BoundedOutOfOrdernessWatermarks):
+    """Also says something of its own, behind a zero."""
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        super().on_event(event, event_timestamp, output)
+        if event == 0:
+            output.emit_watermark(500)
+
+
+class Everything(NoWatermarksGenerator):
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        output.emit_watermark(event_timestamp)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (WatermarkStrategy.for_generator(lambda: AtZero(10)), [("watermark", 500), 900, ("watermark", 889)]),
+        (WatermarkStrategy.for_generator(Everything), [("watermark", 0), 900, ("watermark", 900)]),
+    ],
+)
+def test_a_subclass_of_our_generators_sees_every_record(strategy: WatermarkStrategy, expected: list[Any]) -> None:
+    harness = harness_of(by_value(strategy))
+    harness.process([0, 900])
+    harness.end_epoch()
+    assert harness.output.log == [0, *expected]
+
+
+class AHundredLater(RecordTimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return record_timestamp + 100
+
+
+class OfTheRecord(IngestionTimeAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value
+
+
+class Ingested(IngestionTimeAssigner):
+    """Nothing of its own."""
+
+
+@pytest.mark.parametrize(("assigner", "time"), [(AHundredLater(), 105), (OfTheRecord(), 7), (Ingested(), 1_000)])
+def test_a_subclass_of_our_assigners_is_asked_for_the_time(assigner: TimestampAssigner, time: int) -> None:
+    harness = harness_of(WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(assigner))
+    harness.process([7], timestamps=[5])
+    assert harness.taken() == [(7, time)]
+
+
 class TimeLag(WatermarkGenerator):
     """Follows the clock: has something to say without records too."""
 
@@ -159,9 +211,14 @@ class TimeLag(WatermarkGenerator):
         return None
 
 
-def test_a_generator_of_ones_own_is_asked_again_and_again() -> None:
+class TimeLagOfOurs(TimeLag, NoWatermarksGenerator):
+    """The same, by a subclass of one of ours."""
+
+
+@pytest.mark.parametrize("kind", [TimeLag, TimeLagOfOurs])
+def test_a_generator_of_ones_own_is_asked_again_and_again(kind: type[TimeLag]) -> None:
     now = [1_000]
-    harness = harness_of(WatermarkStrategy.for_generator(lambda: TimeLag(lambda: now[0])))
+    harness = harness_of(WatermarkStrategy.for_generator(lambda: kind(lambda: now[0])))
     harness.end_epoch()
     assert harness.operator.next_processing_timer() == 1_200
     now[0] = 1_200

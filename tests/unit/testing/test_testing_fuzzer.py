@@ -62,7 +62,7 @@ def test_an_answer_that_depends_on_the_order_of_arrival_shrinks_to_two_records()
 
 
 def test_state_in_self_shrinks_to_a_crash_between_two_records() -> None:
-    message = failure_of(lambda s: s.key_by(key).process(KeptInSelf()), FEW, split_by=key, max_examples=100, seed=1)
+    message = failure_of(lambda s: s.key_by(key).process(KeptInSelf()), FEW, split_by=key, max_examples=400, seed=1)
     assert "run 1 crashes at step" in message
     assert "parallelism 1, epochs of " in message
     assert message.count(" at ") <= 4, message  # two or three records, and the step

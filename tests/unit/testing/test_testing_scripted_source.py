@@ -148,6 +148,11 @@ def test_records_of_a_declared_type() -> None:
         (lambda: pause("soon"), ConfigurationError, "soon"),
         (lambda: fail(0), ArgumentError, "times is 0"),
         (lambda: ScriptedSource(["a"]), ArgumentError, "split 0 has the step 'a'; expected record"),
+        (
+            lambda: ScriptedSource([watermark(9)], [watermark(3), record("a", 1), watermark(3), watermark(2)]),
+            ArgumentError,
+            r"split 1 has watermark\(2\) behind watermark\(3\)",
+        ),
         (lambda: local_environment(clock=5), ArgumentError, "clock is 5; expected a VirtualClock"),
     ],
 )

@@ -16,6 +16,7 @@ from penstock.windows.assigner import AlignedWindowAssigner
 
 TIMES = st.integers(-(10**6), 10**6)
 LENGTHS = st.integers(1, 60)
+NAN: Any = float("nan")
 
 
 def windows_of(assigner: Any, time: int) -> list[tuple[int, int]]:
@@ -114,6 +115,14 @@ def test_windows_are_values() -> None:
         (lambda: w.ProcessingTimeoutTrigger.of(w.CountTrigger.of(1), 0), "`timeout` is 0"),
         (lambda: w.CountEvictor.of(-1), "from 0"),
         (lambda: w.TimeEvictor.of("-1 s"), "not negative"),
+        (lambda: w.TumblingEventTimeWindows(0), "`size` is 0"),
+        (lambda: w.SlidingEventTimeWindows(10, -2), "`slide` is -2"),
+        (lambda: w.CumulativeEventTimeWindows(10, 0), "`step` is 0"),
+        (lambda: w.EventTimeSessionWindows(0), "`session_gap` is 0"),
+        (lambda: w.ContinuousEventTimeTrigger(0), "`interval` is 0"),
+        (lambda: w.ContinuousProcessingTimeTrigger(-3), "`interval` is -3"),
+        (lambda: w.ProcessingTimeoutTrigger(w.CountTrigger.of(1), -5), "`interval` is -5"),
+        (lambda: w.TimeEvictor(-1), "not negative"),
     ],
 )
 def test_what_cannot_be_is_refused_at_the_users_line(make: Any, message: str) -> None:
@@ -133,6 +142,20 @@ def test_what_cannot_be_is_refused_at_the_users_line(make: Any, message: str) ->
         (lambda: w.PurgingTrigger.of(w.CountTrigger), "a Trigger"),
         (lambda: w.DeltaTrigger.of(float("nan"), lambda a, b: 0), "a number"),
         (lambda: w.DeltaEvictor.of(1, None), "a function of two records"),
+        (lambda: w.TumblingEventTimeWindows.of(Time.seconds(NAN)), "`size` is Time<nan ms>.*a whole number of mill"),
+        (lambda: w.TumblingEventTimeWindows.of(Time.milliseconds(2.5)), "`size` is Time<2.5 ms>"),
+        (lambda: w.TumblingEventTimeWindows.of(Duration.of_seconds(NAN)), "`size` is Duration<nan s>"),
+        (lambda: w.TumblingEventTimeWindows.of(Time("5")), "`size` is Time<5 ms>"),
+        (lambda: w.TumblingEventTimeWindows.of(10, Time(NAN)), "`offset` is Time<nan ms>"),
+        (lambda: w.TumblingEventTimeWindows(NAN), "`size` is nan"),
+        (lambda: w.TumblingProcessingTimeWindows(2.5), "`size` is 2.5"),
+        (lambda: w.TumblingEventTimeWindows(10, NAN), "`offset` is nan"),
+        (lambda: w.SlidingEventTimeWindows(10, NAN), "`slide` is nan"),
+        (lambda: w.CumulativeEventTimeWindows(NAN, 5), "`max_size` is nan"),
+        (lambda: w.EventTimeSessionWindows(NAN), "`session_gap` is nan"),
+        (lambda: w.ContinuousEventTimeTrigger(2.5), "`interval` is 2.5"),
+        (lambda: w.TimeEvictor(NAN), "`window_size` is nan"),
+        (lambda: w.ProcessingTimeoutTrigger(w.CountTrigger.of(1), NAN), "`interval` is nan"),
     ],
 )
 def test_what_is_of_the_wrong_kind_is_refused_at_the_users_line(make: Any, message: str) -> None:

@@ -73,6 +73,12 @@ def test_a_delta_evictor_keeps_what_is_near_the_last_record(scenario: Any, after
     assert fired(run, (1, None), (2, None), (3, None), (4, None)) == expected
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_a_delta_evictor_keeps_what_has_no_distance(scenario: Any, after: bool) -> None:
+    run = scenario(lambda s: windows(s, DeltaEvictor.of(5, lambda old, new: float("nan"), after)).apply(Contents()))
+    assert fired(run, (1, None), (2, None), (3, None), (4, None)) == [[1, 2], [1, 2, 3, 4]]
+
+
 class Odd(Evictor):
     """Takes odd numbers out before, and the first one after."""
 

@@ -23,7 +23,9 @@ from penstock.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from penstock.datastream.window import (
     CountTrigger,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     GlobalWindows,
+    PurgingTrigger,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
@@ -104,6 +106,61 @@ def test_all_combinations_with_keys(scenario: Any, build: Any, expected: Any) ->
     run.add(*RECORDS)
     assert run.watermark(9) == [(value, 9) for value in expected]
     assert run.stored() == 0
+
+
+class SumFromTwo(AggregateFunction):
+    """Has no result while the sum is small."""
+
+    def create_accumulator(self) -> Any:
+        return 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator + value[1]
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator if accumulator > 1 else None
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        return acc_a + acc_b
+
+
+PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
+
+
+@pytest.mark.parametrize("assigner", [TEN, EventTimeSessionWindows.with_gap("10 ms")])
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda s, assigner: keyed(s, assigner).aggregate(SumFromTwo()), 5),
+        (lambda s, assigner: keyed(s, assigner).aggregate(SumFromTwo(), Apply()), ("b", 0, [5])),
+        (lambda s, assigner: s.map(lambda v: v, PAIR).key_by(0).window(assigner).aggregate(SumFromTwo()), 5),
+    ],
+    ids=["alone", "with a window function", "in columns"],
+)
+def test_an_aggregate_function_without_a_result_leaves_the_window_out(
+    scenario: Any, assigner: Any, build: Any, expected: Any
+) -> None:
+    run = scenario(lambda s: build(s, assigner))
+    run.add((("a", 1), 0), (("b", 5), 0), (("c", 0), 0))
+    assert run.watermark(9) == [(expected, 9)]
+    run.add((("a", 1), 30))
+    assert run.end() == []
+    assert run.stored() == 0
+
+
+@pytest.mark.parametrize("assigner", [TEN, EventTimeSessionWindows.with_gap("10 ms")])
+def test_a_late_record_that_gives_no_result_purges_nothing(scenario: Any, assigner: Any) -> None:
+    run = scenario(
+        lambda s: (
+            keyed(s, assigner)
+            .trigger(PurgingTrigger.of(EventTimeTrigger()))
+            .allowed_lateness(100)
+            .aggregate(SumFromTwo())
+        )
+    )
+    assert run.add((("a", 5), 0)).watermark(9) == [(5, 9)]
+    assert run.add((("a", 1), 0)).results() == []
+    assert run.add((("a", 2), 0)).results() == [(3, 9)]
 
 
 @pytest.mark.parametrize(

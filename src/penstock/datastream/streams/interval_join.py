@@ -9,7 +9,7 @@ from penstock.common.time import DurationLike
 from penstock.datastream.arguments import check_function, check_instance, refuse
 from penstock.datastream.join_keys import exchanged, key_exchange, unified_keys
 from penstock.datastream.output_types import PROCESS, TypeHint, output_type_of
-from penstock.functions import OutputTag, ProcessJoinFunction
+from penstock.functions import JoinKind, OutputTag, ProcessJoinFunction
 from penstock.plan.join_nodes import IntervalJoinNode
 from penstock.windows.checks import offset_millis
 
@@ -31,12 +31,13 @@ class IntervalJoin:
     [('a', 4)]
     """
 
-    def __init__(self, left: DataStream, right: DataStream) -> None:
+    def __init__(self, left: DataStream, right: DataStream, kind: JoinKind) -> None:
         exchanges = (
             key_exchange("interval_join", "the left stream", left),
             key_exchange("interval_join", "the right stream", right),
         )
         self._streams = left, right
+        self._kind = kind
         self._exchanges = unified_keys("interval_join", *exchanges)
 
     def in_event_time(self) -> Self:
@@ -63,7 +64,8 @@ class IntervalJoin:
                 "`between(lower_bound, upper_bound)`"
             )
         exchanges = zip(self._streams, self._exchanges, strict=True)
-        return IntervalJoined(self._streams, tuple(exchanged(*each) for each in exchanges), lower, upper)
+        inputs = tuple(exchanged(*each) for each in exchanges)
+        return IntervalJoined(self._streams, inputs, self._kind, lower, upper)
 
     def process(self, *_arguments: Any, **_named: Any) -> NoReturn:
         """Refused: the bounds are missing."""
@@ -76,9 +78,12 @@ class IntervalJoin:
 class IntervalJoined:
     """Two keyed streams and the bounds that pairs keep to."""
 
-    def __init__(self, streams: tuple[DataStream, DataStream], inputs: tuple[Any, ...], lower: int, upper: int) -> None:
+    def __init__(
+        self, streams: tuple[DataStream, DataStream], inputs: tuple[Any, ...], kind: JoinKind, lower: int, upper: int
+    ) -> None:
         self._streams = streams
         self._inputs = inputs
+        self._kind = kind
         self._lower = lower
         self._upper = upper
         self._is_exclusive = [False, False]
@@ -110,7 +115,12 @@ class IntervalJoined:
         process_join_function: ProcessJoinFunction[Any, Any, Any] | Callable[[Any, Any, Any], Iterable[Any] | None],
         output_type: TypeHint = None,
     ) -> DataStream:
-        """Calls the function with each pair; results have the greater of the two timestamps."""
+        """Calls the function with each pair; results have the greater of the two timestamps.
+
+        In an outer join it is also called with records that have no partner, and None in its place. Their results have
+        the time at which it was certain that no partner comes: a left record's plus the upper bound, a right record's
+        minus the lower one, and at least its own.
+        """
         expected = "a ProcessJoinFunction, or a function of two records and a context"
         check_function("process", process_join_function, ProcessJoinFunction, expected)
         resolved = output_type_of("process", process_join_function, output_type, PROCESS)
@@ -121,6 +131,7 @@ class IntervalJoined:
                 "would ever be found"
             )
         left, right = self._streams
+        kind = "" if self._kind is JoinKind.INNER else f"{self._kind.value.title()} "
         return left.program.transform(
             IntervalJoinNode,
             "Interval Join",
@@ -131,9 +142,10 @@ class IntervalJoined:
             function=process_join_function,
             lower=lower,
             upper=upper,
+            join_kind=self._kind,
             input_types=(left.get_type(), right.get_type()),
             late_data_tags=tuple(self._late_data_tags),
-        ).set_description(f"Interval Join from {lower} to {upper} ms")
+        ).set_description(f"{kind}Interval Join from {lower} to {upper} ms")
 
     def _set_late_data_tag(self, method: str, side: int, output_tag: OutputTag) -> Self:
         check_instance(method, "output_tag", output_tag, (OutputTag,), "an OutputTag")

@@ -57,14 +57,18 @@ class JoiningStream:
         """
         return CoGroupedStreams(self._paired_with("co_group", other_stream), other_stream)
 
-    def interval_join(self, other_stream: DataStream) -> IntervalJoin:
+    def interval_join(self, other_stream: DataStream, how: str = "inner") -> IntervalJoin:
         """Pairs of records with the same key whose timestamps are close; both streams must be keyed.
+
+        `how` is "inner", or "left", "right" or "full": then records of that stream, or of both, for which no partner
+        can come any more are paired with None.
 
         >>> names, ages = env.from_collection([("a", "Ann")]), env.from_collection([("a", 42)])
         >>> names.key_by(0).interval_join(ages.key_by(0)).between("-5 s", "5 s").process(lambda l, r, ctx: [l + r])
         <DataStream of PickledByteArrayTypeInfo from 'Interval Join'>
         """
-        return IntervalJoin(self._paired_with("interval_join", other_stream), other_stream)
+        stream = self._paired_with("interval_join", other_stream)
+        return IntervalJoin(stream, other_stream, _kind("interval_join", how, _ALL_KINDS))
 
     def temporal_join(self, versions: DataStream, how: str = "inner") -> TemporalJoin:
         """Each record with the newest record of `versions` that has its key and is not later; both must be keyed.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,11 +29,14 @@ class PartialSums(PartialRows):
     def batch(
         self, codec: RecordCodec, keys: Columns, columns: Columns, start: int | Ids, end: int | Ids, stamps: pa.Array
     ) -> Batch:
-        """The results of the function; raises `RecordEvaluationError`."""
-        values = []
+        """The results of the function, but for None, which is none; raises `RecordEvaluationError`."""
+        values: list[Any] = []
         for sums in zip(*(column.to_pylist() for column in columns), strict=True):
             try:
                 values.append(self._accumulation.result(sums))
             except Exception as error:
                 raise RecordEvaluationError(len(values), error) from error
+        has_result = [value is not None for value in values]
+        if not all(has_result):
+            values, stamps = list(compress(values, has_result)), stamps.filter(pa.array(has_result))
         return Batch(codec, values=values, timestamps=stamps)
