@@ -126,11 +126,7 @@ def make_input(root: Path, spec: InputSpec) -> Path:
         keys = random.integers(0, spec.keys, per_file)
         values = value_of(keys)
         times = START_OF_TIME + np.arange(number * per_file, (number + 1) * per_file)
-        lines = [
-            f'{{"k":{k},"v":{v},"ts":{ts}}}\n'
-            for k, v, ts in zip(keys.tolist(), values.tolist(), times.tolist(), strict=True)
-        ]
-        (directory / f"part-{number:05d}.json").write_text("".join(lines))
+        write_records(directory / f"part-{number:05d}.json", keys, values, times)
         counts += np.bincount(keys, minlength=spec.keys)
         mapped = stateless_map(keys, values, times)
         kept = mapped[stateless_filter(mapped)]
@@ -157,6 +153,12 @@ def make_input(root: Path, spec: InputSpec) -> Path:
         )
     (directory / "expected.json").write_text(json.dumps(expected))
     return directory
+
+
+def write_records(path: Path, keys: Any, values: Any, times: Any) -> None:
+    """A file of records, from arrays."""
+    records = zip(keys.tolist(), values.tolist(), times.tolist(), strict=True)
+    path.write_text("".join(f'{{"k":{k},"v":{v},"ts":{ts}}}\n' for k, v, ts in records))
 
 
 def expected_of(directory: Path, benchmark: str) -> Expected:

@@ -12,20 +12,27 @@ _USER_TIME, _SYSTEM_TIME, _START_TIME = 11, 12, 19
 """Places in /proc/PID/stat behind the name."""
 
 
+def children(process: int) -> list[int]:
+    """The processes that a process has started; none where it is gone."""
+    try:
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
 def descendants(root: int) -> list[int]:
     """All processes below a process."""
-    found: list[int] = []
-    waiting = [root]
-    while waiting:
-        process = waiting.pop()
-        try:
-            tasks = list(Path(f"/proc/{process}/task").iterdir())
-            children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue
-        found += children
-        waiting += children
+    found = children(root)
+    for process in found:
+        found += children(process)
     return found
+
+
+def cpu_seconds(process: int) -> float:
+    """What a process itself, without those below it, has used so far."""
+    stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(stat[_USER_TIME]) + int(stat[_SYSTEM_TIME])) / _TICKS
 
 
 def memory_fields(process: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,8 @@ def make_session(**settings: str) -> SparkSession:
         .config("spark.sql.shuffle.partitions", str(PARALLELISM))
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "50000")
         .config("spark.python.udf.pipelined.enabled", "true")
+        # Penstock sets it, too. Over TCP each side waits for the other to acknowledge small pieces.
+        .config("spark.python.unix.domain.socket.enabled", str(hasattr(socket, "AF_UNIX")).lower())
     )
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)

@@ -33,8 +33,8 @@ Penstock's sources are read by Python tasks, in every mode. Where the source sid
 a keyed function is to take 25 ms; the goal of all other jobs is 60 ms.
 
 The slowest hundredth are records that come while one epoch ends and the next begins, every ten seconds. How long that
-takes differs, why has not been looked into (a subtask may go on in another worker process than before). Runs of
-the keyed function had a p99 from 61 to 617 ms.
+takes differs ([what it consists of](concepts/pipelined.md#between-two-epochs)): runs of the keyed function had a p99
+from 61 to 617 ms.
 """
 
 Results = dict[str, Any]

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from nexmark.answers.patterns import PATTERNS, Bid, matches
 from nexmark.bid_totals import WINDOW_MS, total_differences
+from nexmark.checksums import MODULUS
 from nexmark.schema import DECIMAL, LONG, QUERIES, TABLES, TEXT, Columns
 
 ANSWERS = Path(__file__).with_name("answers")
@@ -84,7 +85,7 @@ class Checker:
             f"{place} * coalesce({_checked_value(name, kind)}, 0)"
             for place, (name, kind) in enumerate(QUERIES[query].result, 1)
         )
-        statement = f"SELECT count(*), sum(h * h) FROM (SELECT ({' + '.join(values)}) % 65521 AS h FROM {table})"
+        statement = f"SELECT count(*), sum(h * h) FROM (SELECT ({' + '.join(values)}) % {MODULUS} AS h FROM {table})"
         found = self._database.execute(statement).fetchone()
         assert found is not None
         return int(found[0]), int(found[1] or 0)
@@ -205,8 +206,15 @@ def _typed(columns: Columns) -> str:
 
 def _checked_value(name: str, kind: str) -> str:
     if kind == TEXT:
-        return f'length("{name}")'
+        return _text_number(f'"{name}"')
     return f'CAST("{name}" * 1000 AS BIGINT)' if kind == DECIMAL else f'"{name}"'
+
+
+def _text_number(text: str) -> str:
+    """The length of a text and its first, middle and last character: digits of a number to the base 128."""
+    middle, last = f"substr({text}, length({text}) // 2 + 1, 1)", f"right({text}, 1)"
+    characters = f"ascii({text}) * 16384 + ascii({middle}) * 128 + ascii({last})"
+    return f"(length({text}) * 2097152 + {characters})"
 
 
 def _in(values: tuple[str, ...]) -> str:

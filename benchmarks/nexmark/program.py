@@ -1,6 +1,7 @@
 """Runs a query of Nexmark with Penstock.
 
     python benchmarks/nexmark/program.py --query q5 --input DIR --work DIR --result FILE [--rows DIR] [--kafka SERVERS]
+        [--record-by-record]
 
 README.md says what the arguments mean and what is in the result.
 """
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from common.epoch_times import EpochTimes  # noqa: E402
 from nexmark.events import Events  # noqa: E402
+from nexmark.queries import record_by_record  # noqa: E402
 from nexmark.schema import QUERIES  # noqa: E402
 from nexmark.sinks import ChecksumSink, LatestVersionsSink, read_sums  # noqa: E402
 from penstock.common import Configuration  # noqa: E402
@@ -42,6 +44,7 @@ class Arguments:
     rows: Path | None = None
     kafka: str | None = None
     records_per_epoch: int = 1_000_000
+    record_by_record: bool = False
 
 
 def parse_arguments() -> Arguments:
@@ -53,6 +56,7 @@ def parse_arguments() -> Arguments:
     parser.add_argument("--rows", type=Path, help="where the rows of the result go; else they are only counted")
     parser.add_argument("--kafka", help="bootstrap servers of a broker with the events (topics.py)")
     parser.add_argument("--records-per-epoch", type=int, default=Arguments.records_per_epoch)
+    parser.add_argument("--record-by-record", action="store_true", help="the programs of queries/record_by_record.py")
     return Arguments(**vars(parser.parse_args()))
 
 
@@ -108,7 +112,8 @@ def run(arguments: Arguments) -> None:
         output.rows = arguments.rows or arguments.work / "rows"
         query.write(events, output.rows)
     else:
-        output.attach(query.results(events), arguments.query)
+        results = record_by_record.PROGRAMS[arguments.query] if arguments.record_by_record else query.results
+        output.attach(results(events), arguments.query)
     samples, startup_seconds = run_measured(env, arguments.query)
     result = {"samples": samples, "startup_seconds": startup_seconds, **output.report()}
     arguments.result.write_text(json.dumps(result))

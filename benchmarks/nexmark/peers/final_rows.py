@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nexmark.schema import DECIMAL, TEXT, Columns, Query
-
-MODULUS = 65_521
+from nexmark.checksums import checksum, decimal_thousandths
+from nexmark.schema import DECIMAL, Columns, Query
 
 
 def final_rows(directory: Path, query: Query) -> Iterator[pa.Table]:
@@ -31,20 +29,17 @@ def final_rows(directory: Path, query: Query) -> Iterator[pa.Table]:
 
 def count_final_rows(directory: Path, query: Query) -> tuple[int, int]:
     """How many rows count, and their checksum."""
-    rows = checksum = 0
+    rows = total = 0
     for counted in final_rows(directory, query):
         rows += len(counted)
-        checksum += checksum_of(counted, query.result)
-    return rows, checksum
+        total += checksum_of(counted, query.result)
+    return rows, total
 
 
 def checksum_of(rows: pa.Table, columns: Columns) -> int:
     """The checksum of these rows."""
-    total: Any = pa.scalar(0, pa.int64())
-    for place, (name, kind) in enumerate(columns, 1):
-        total = pc.add(total, pc.multiply(_number(rows[name], kind), place))
-    remainder = pc.subtract(total, pc.multiply(pc.divide(total, MODULUS), MODULUS))
-    return pc.sum(pc.multiply(remainder, remainder)).as_py() or 0
+    given = ((rows[name].combine_chunks(), kind) for name, kind in columns)
+    return checksum([decimal_thousandths(column) if kind == DECIMAL else column for column, kind in given])
 
 
 def _last_versions(files: list[Path], key: tuple[str, ...]) -> Any:
@@ -55,14 +50,6 @@ def _last_versions(files: list[Path], key: tuple[str, ...]) -> Any:
     is_last = np.zeros(len(keys), bool)
     is_last[last.to_numpy()] = True
     return is_last
-
-
-def _number(column: Any, kind: str) -> Any:
-    if kind == TEXT:
-        return pc.utf8_length(column).cast(pa.int64())
-    if kind == DECIMAL:
-        return pc.multiply(column, pa.scalar(1000, pa.decimal128(4, 0))).cast(pa.int64())
-    return column
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -15,8 +15,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from common.spark import ROCKSDB, make_session
+from nexmark.checksums import MODULUS
 from nexmark.peers.arguments import Arguments, Report, parse_arguments
-from nexmark.peers.final_rows import MODULUS, count_final_rows, final_rows
+from nexmark.peers.final_rows import count_final_rows, final_rows
 from nexmark.peers.spark_input import slice_input
 from nexmark.peers.spark_queries import QUERIES, SparkQuery, Tables
 from nexmark.schema import DECIMAL, TEXT, Columns, Query
@@ -112,8 +113,15 @@ def _square(columns: Columns) -> Column:
 
 def _number(column: Column, kind: str) -> Column:
     if kind == TEXT:
-        return f.length(column).cast("long")
+        return _text_number(column)
     return (column * 1000).cast("long") if kind == DECIMAL else column
+
+
+def _text_number(text: Column) -> Column:
+    """The length of a text and its first, middle and last character: digits of a number to the base 128."""
+    length = f.length(text)
+    middle, last = text.substr(f.shiftright(length, 1) + 1, f.lit(1)), f.right(text, f.lit(1))
+    return length.cast("long") * 2097152 + f.ascii(text) * 16384 + f.ascii(middle) * 128 + f.ascii(last)
 
 
 if __name__ == "__main__":
