@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +11,17 @@ from typing import Any
 
 import pytest
 
-from conformance.one_job import LOCAL, SPARK
+from conformance.one_job import LOCAL, SPARK, collect_each
 from penstock.common import Configuration, Duration, JobExecutionException, Row, Types, WatermarkStrategy
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
-from penstock.common.watermark_strategy import TimestampAssigner, Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.common.watermark_strategy import (
+    IngestionTimeAssigner,
+    TimestampAssigner,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+)
 from penstock.connectors.files import FileSink
 from penstock.connectors.source import (
     Boundedness,
@@ -26,7 +33,7 @@ from penstock.connectors.source import (
     SplitReader,
 )
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, RuntimeContext
+from penstock.datastream.functions import KeyedCoProcessFunction, KeyedProcessFunction, ProcessFunction, RuntimeContext
 from penstock.datastream.state import ValueStateDescriptor
 
 END = (1 << 63) - 1
@@ -192,6 +199,70 @@ def test_punctuated_watermarks_between_the_records_of_an_epoch(env: StreamExecut
         ]
     else:
         assert fired == [(n, END) for n in (1, 2, 10, 20, 21, 30, 31, 40, 41, 42)]
+
+
+class FromTimeToTime(WatermarkGenerator):
+    """Says nothing of a record; when asked, that the newest one less 2 has come."""
+
+    def __init__(self) -> None:
+        self.newest = 0
+
+    def on_event(self, event: int, event_timestamp: int, output: WatermarkOutput) -> None:
+        self.newest = max(self.newest, event_timestamp)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        output.emit_watermark(Watermark(self.newest - 2))
+
+
+def test_a_generator_that_emits_when_it_is_asked(env: StreamExecutionEnvironment, mode: str) -> None:
+    """At the end of each epoch."""
+    strategy = WatermarkStrategy.for_generator(FromTimeToTime)
+    source = RoundsSource({"a": [[1, 9, 10], [13, 11, 20], [22]]})
+    stamped = env.set_parallelism(1).from_source(source, None).assign_timestamps_and_watermarks(strategy)
+    streams = {"source": env.from_source(source, strategy, "numbers"), "operator": stamped}
+    fired = collect_each(env, {where: each.key_by(lambda n: 0).process(Echo()) for where, each in streams.items()})
+    if mode == "STREAMING":
+        in_two_epochs = [(1, 8), *((n, 18) for n in (9, 10, 11, 13))]
+        # The last epoch comes with the end; a source asks once more before it.
+        expected = {"source": [*in_two_epochs, (20, 20), (22, END)], "operator": [*in_two_epochs, (20, END), (22, END)]}
+    else:
+        expected = {where: [(n, END) for n in (1, 9, 10, 11, 13, 20, 22)] for where in streams}
+    assert fired == expected
+
+
+class Stamped(ProcessFunction):
+    def process_element(self, value: int, ctx: Any) -> Iterator[Any]:
+        yield value, ctx.timestamp()
+
+
+def test_ingestion_time_is_that_of_the_epoch(env: StreamExecutionEnvironment, mode: str) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(IngestionTimeAssigner())
+    rounds = [[1, 2], [3], [4, 5]]
+    source = RoundsSource({"a": rounds})
+    stamped = env.set_parallelism(1).from_source(source, None).assign_timestamps_and_watermarks(strategy)
+    streams = {"source": env.from_source(source, strategy, "numbers"), "operator": stamped}
+    results = {where: each.process(Stamped()) for where, each in streams.items()}
+    results |= {f"timers, {where}": each.key_by(lambda n: 0).process(Echo()) for where, each in streams.items()}
+    before = int(time.time() * 1_000)
+    found = collect_each(env, results)
+    for where in streams:
+        times = dict(found[where])
+        assert list(times) == [1, 2, 3, 4, 5]
+        assert before <= times[1] <= times[3] <= times[4] <= time.time() * 1_000
+        assert (times[1], times[4]) == (times[2], times[5]), "a round is in one epoch"
+        assert [timer for timer, _ in found[f"timers, {where}"]] == sorted(set(times.values()))
+
+
+def test_aligned_sources_wait_for_the_slowest(env: StreamExecutionEnvironment, mode: str) -> None:
+    """The fast one is read again when the slow one has come so far; nothing is lost or held back for ever."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment("group", 20)
+    fast = env.from_source(RoundsSource({"f": [[100], [200], [300]]}), strategy, "fast")
+    slow = env.from_source(RoundsSource({"s": [[1], [2], [3], [201], [202]]}), strategy, "slow")
+    arrived = list(fast.union(slow).key_by(lambda n: 0).map(lambda n: n).execute_and_collect())
+    assert sorted(arrived) == [1, 2, 3, 100, 200, 201, 202, 300]
+    if mode == "STREAMING":
+        assert arrived.index(3) < arrived.index(200), "at 100 it is more than 20 ahead of 1, 2 and 3"
+        assert arrived.index(201) < arrived.index(200)
 
 
 class InSeconds(TimestampAssigner):

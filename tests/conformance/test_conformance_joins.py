@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ RESULT = Types.ROW_NAMED(["kind", "key", "left", "right"], [Types.STRING(), Type
 TABLE = pd.DataFrame(
     {"letter": ["a", "b", "a"], "since": [0, 200, 300], "number": pd.array([1_001, 1_002, 1_003], dtype="int32")}
 )
+BOUNDS = (-20, 30)
+"""Some pairs are exactly so far apart: it matters whether a bound belongs to the interval."""
+NARROW = (-2, 5)
+GROUPS: dict[str, Callable[[int], list[int]]] = {
+    "groups": lambda time: [time // 40],
+    "sliding groups": lambda time: [time // 25, time // 25 - 1],
+}
 Result = tuple[str, str, int | None, int | None]
 
 
@@ -59,10 +67,23 @@ class Close(ProcessJoinFunction):
         yield "interval", left[0], left[1], right[1]
 
 
+class Closer(ProcessJoinFunction):
+    def process_element(self, left: Record, right: Record, ctx: ProcessJoinFunction.Context) -> Iterable[Any]:
+        yield "between", left[0], left[1], right[1]
+
+
+class CloseOrAlone(ProcessJoinFunction):
+    def process_element(self, left: Record, right: Record, ctx: ProcessJoinFunction.Context) -> Iterable[Any]:
+        yield "close or alone", (left or right)[0], left and left[1], right and right[1]
+
+
 class Sizes(CoGroupFunction):
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
     def co_group(self, first: Iterable[Record], second: Iterable[Record]) -> Iterable[Any]:
         first, second = list(first), list(second)
-        yield "session", (first or second)[0][0], len(first), len(second)
+        yield self.kind, (first or second)[0][0], len(first), len(second)
 
 
 class Pair(JoinFunction):
@@ -76,8 +97,17 @@ class Pair(JoinFunction):
 
 def joins(left: DataStream, right: DataStream, switch: Path) -> DataStream:
     keyed, other = left.key_by(lambda record: record[0]), right.key_by(0)
-    interval = keyed.interval_join(other).between("-20 ms", "30 ms").upper_bound_exclusive()
-    session = left.co_group(right).where(0).equal_to(0).window(EventTimeSessionWindows.with_gap("60 ms"))
+    interval = keyed.interval_join(other).between(*BOUNDS).upper_bound_exclusive()
+    between = keyed.interval_join(other).between(*BOUNDS).lower_bound_exclusive().upper_bound_exclusive()
+    close_or_alone = keyed.interval_join(other, how="full").between(*NARROW)
+    groups = [
+        left.co_group(right).where(0).equal_to(0).window(assigner).apply(Sizes(kind), RESULT)
+        for kind, assigner in {
+            "session": EventTimeSessionWindows.with_gap("60 ms"),
+            "groups": TumblingEventTimeWindows.of("40 ms"),
+            "sliding groups": SlidingEventTimeWindows.of("50 ms", "25 ms"),
+        }.items()
+    ]
     full = left.join(right, how="full").where(0).equal_to(lambda record: record[0])
     sliding = left.join(right).where(0).equal_to(0).window(SlidingEventTimeWindows.of("50 ms", "25 ms"))
     lookups = [
@@ -87,7 +117,9 @@ def joins(left: DataStream, right: DataStream, switch: Path) -> DataStream:
         for distribution in ("broadcast", "keyed")
     ]
     return interval.process(Close(switch), RESULT).union(
-        session.apply(Sizes(), RESULT),
+        between.process(Closer(), RESULT),
+        close_or_alone.process(CloseOrAlone(), RESULT),
+        *groups,
         full.window(TumblingEventTimeWindows.of("100 ms")).apply(Pair("full"), RESULT),
         sliding.apply(Pair("sliding"), RESULT),
         keyed.temporal_join(other, how="left").apply(Pair("version"), RESULT),
@@ -101,7 +133,15 @@ def expected() -> list[Result]:
         left = [record for record in LEFT if record[0] == key]
         right = [record for record in RIGHT if record[0] == key]
         pairs = [(one, two) for one in left for two in right]
-        found += [("interval", key, one[1], two[1]) for one, two in pairs if one[2] - 20 <= two[2] < one[2] + 30]
+        found += [("interval", key, one[1], two[1]) for one, two in pairs if BOUNDS[0] <= two[2] - one[2] < BOUNDS[1]]
+        found += [("between", key, a[1], b[1]) for a, b in pairs if BOUNDS[0] < b[2] - a[2] < BOUNDS[1]]
+        narrow = [(one, two) for one, two in pairs if NARROW[0] <= two[2] - one[2] <= NARROW[1]]
+        singles = [(one, None) for one in left if all(one is not each for each, _ in narrow)]
+        singles += [(None, two) for two in right if all(two is not each for _, each in narrow)]
+        found += [("close or alone", key, one and one[1], two and two[1]) for one, two in (*narrow, *singles)]
+        for kind, windows_of in GROUPS.items():
+            sizes = [Counter(start for record in side for start in windows_of(record[2])) for side in (left, right)]
+            found += [(kind, key, sizes[0][start], sizes[1][start]) for start in sizes[0].keys() | sizes[1].keys()]
         for one, two in pairs:
             both = len({one[2] // 25, one[2] // 25 - 1} & {two[2] // 25, two[2] // 25 - 1})
             found += [("sliding", key, one[1], two[1])] * both

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from conformance.operator_inputs import PAIR, Mean, keyed, records, timed, timed_and_keyed
@@ -20,9 +20,15 @@ from penstock.datastream.window import (
     CountTrigger,
     CumulativeEventTimeWindows,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     GlobalWindows,
+    MergingWindowAssigner,
     SlidingEventTimeWindows,
+    TimeWindow,
+    TimeWindowSerializer,
+    Trigger,
     TumblingEventTimeWindows,
+    WindowAssigner,
 )
 
 TUMBLING = TumblingEventTimeWindows.of(Time.milliseconds(60))
@@ -48,6 +54,70 @@ class AllContents(ProcessAllWindowFunction[Any, Any, Any]):
 class AllSizes(AllWindowFunction[Any, Any, Any]):
     def apply(self, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return [(str(window), len(list(inputs)))]
+
+
+class Firings(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Counts them for each window by itself."""
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        firings = self.of_window(context)
+        firings.update((firings.value() or 0) + 1)
+        yield key, str(context.window()), firings.value()
+
+    def clear(self, context: Any) -> None:
+        self.of_window(context).clear()
+
+    def of_window(self, context: Any) -> Any:
+        return context.window_state().get_state(ValueStateDescriptor("firings of the window", Types.LONG()))
+
+
+class WindowsByNumber(WindowAssigner[Any, Any]):
+    """A short window for every record, and a long one for those with an even number."""
+
+    def __init__(self, short: int, long: int) -> None:
+        self.short = short
+        self.long = long
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        sizes = (self.short,) if element[1] % 2 else (self.short, self.long)
+        return [TimeWindow(timestamp - timestamp % size, timestamp - timestamp % size + size) for size in sizes]
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        return EventTimeTrigger()
+
+    def get_window_serializer(self) -> Any:
+        return TimeWindowSerializer()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class SessionsWithinADay(MergingWindowAssigner[Any, Any]):
+    """Sessions that end with the day at the latest: those of two days do not merge, though they touch."""
+
+    def __init__(self, gap: int, day: int) -> None:
+        self.gap = gap
+        self.day = day
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        midnight = timestamp - timestamp % self.day + self.day
+        return [TimeWindow(timestamp, min(timestamp + self.gap, midnight))]
+
+    def merge_windows(self, windows: Iterable[TimeWindow], callback: Any) -> None:
+        days: dict[int, list[TimeWindow]] = {}
+        for window in windows:
+            days.setdefault(window.start // self.day, []).append(window)
+        for of_day in days.values():
+            TimeWindow.merge_windows(of_day, callback)
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        return EventTimeTrigger()
+
+    def get_window_serializer(self) -> Any:
+        return TimeWindowSerializer()
+
+    def is_event_time(self) -> bool:
+        return True
 
 
 LATE = OutputTag("late", PAIR)
@@ -84,6 +154,16 @@ WINDOWS: dict[str, Callable[[StreamExecutionEnvironment], DataStream]] = {
     ),
     "session windows": lambda env: (
         timed_and_keyed(env).window(EventTimeSessionWindows.with_gap(Time.milliseconds(71))).process(Contents())
+    ),
+    "windows of the program's own": lambda env: timed_and_keyed(env).window(WindowsByNumber(200, 400)).apply(Sizes()),
+    "merging windows of the program's own": lambda env: (
+        timed_and_keyed(env).window(SessionsWithinADay(71, 200)).apply(Sizes())
+    ),
+    "state of windows": lambda env: (
+        timed_and_keyed(env)
+        .window(TumblingEventTimeWindows.of(Time.milliseconds(200)))
+        .trigger(CountTrigger.of(1))
+        .process(Firings())
     ),
     "count windows": lambda env: keyed(env).count_window(3).process(Contents()),
     "sliding count windows": lambda env: keyed(env).count_window(4, 2).process(Contents()),

@@ -126,6 +126,7 @@ class _LiveReader(LiveReader):
                 self._positions[place] = end
                 return [(place, self._source.batch(read.split_id, start, end))]
         time.sleep(seconds)
+        self.waited += seconds
         return []
 
     def position(self, place: int) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pandas as pd
 import pytest
 
@@ -12,7 +14,7 @@ from penstock.common.pipelined_options import live_buffer_timeout, live_epoch_le
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.kafka import KafkaSource
 from penstock.datastream.formats.json import JsonRowDeserializationSchema
-from penstock.engine.pipelined.checks import check_spark_settings
+from penstock.engine.pipelined.checks import SETTINGS_AT_START, check_spark_settings
 
 
 def environment(**options: str) -> StreamExecutionEnvironment:
@@ -80,12 +82,35 @@ def test_the_option_takes_two_values() -> None:
         env.explain()
 
 
-@pytest.mark.parametrize(("given", "timeout"), [(None, 5), ("0", 0), ("20", 20), ("-1", 100)])
-def test_buffers_wait_as_in_flink(given: str | None, timeout: int) -> None:
-    settings = Settings()
-    if given is not None:
-        settings.set_string("execution.buffer-timeout.interval", given)
-    assert live_buffer_timeout(settings) == timeout
+@pytest.mark.parametrize(
+    ("given", "timeout"),
+    [
+        ("0", 0),
+        ("20", 20),
+        (20, 20),
+        ("0 ms", 0),
+        ("0.2 s", 200),
+        (timedelta(milliseconds=30), 30),
+        ("-1", 100),
+        ("-1 ms", 100),
+        (-1, 100),
+    ],
+)
+def test_buffers_wait_as_in_flink(given: object, timeout: int) -> None:
+    assert live_buffer_timeout(Settings().set("execution.buffer-timeout.interval", given)) == timeout
+
+
+def test_buffers_wait_for_long_where_the_time_out_is_disabled() -> None:
+    assert live_buffer_timeout(Settings()) == 5
+    disabled = Settings().set_string("execution.buffer-timeout.enabled", "false")
+    assert live_buffer_timeout(disabled.set_string("execution.buffer-timeout.interval", "20 ms")) == 100
+    assert StreamExecutionEnvironment.get_execution_environment(disabled).get_buffer_timeout() == -1
+
+
+@pytest.mark.parametrize("given", ["soon", "-2 ms", -2, True])
+def test_what_is_no_buffer_time_out_is_refused(given: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"execution\.buffer-timeout\.interval"):
+        live_buffer_timeout(Settings().set("execution.buffer-timeout.interval", given))
 
 
 def test_an_epoch_lasts_from_checkpoint_to_checkpoint() -> None:
@@ -96,3 +121,11 @@ def test_an_epoch_lasts_from_checkpoint_to_checkpoint() -> None:
 def test_a_session_that_was_made_for_other_things_is_refused() -> None:
     with pytest.raises(EnvironmentNotReadyError, match=r"spark\.buffer\.size 4"):
         check_spark_settings({"spark.master": "local[2]"})
+
+
+def test_a_session_that_has_other_values_is_refused() -> None:
+    check_spark_settings(SETTINGS_AT_START)
+    with pytest.raises(
+        EnvironmentNotReadyError, match=r"with spark\.python\.udf\.pipelined\.enabled true \(it has false\)\."
+    ):
+        check_spark_settings({**SETTINGS_AT_START, "spark.python.udf.pipelined.enabled": "false"})

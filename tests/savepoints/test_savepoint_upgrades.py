@@ -216,6 +216,18 @@ def test_a_savepoint_that_cannot_be_written_does_not_stop_the_job(tmp_path: Path
     assert client.metrics()["records_read"] == 100
 
 
+def test_what_operators_have_counted_goes_on_from_a_savepoint(tmp_path: Path) -> None:
+    savepoint = Savepoint.load(stopped(tmp_path, Sum(TOTAL))).rename_uid("sink", "other").write(str(tmp_path / "s"))
+    assert 0 < savepoint.records_read < 100
+    options = {"execution.savepoint.path": savepoint.path, "execution.savepoint.ignore-unclaimed-state": "true"}
+    client = environment(tmp_path / "second", Sum(TOTAL), 3, MemorySink(), **options).execute_async()
+    client.wait()
+    counts = client.metrics()["operators"]
+    assert counts["sum"] == {"in": 100, "out": 100}
+    assert counts["sink"]["in"] == 100 - savepoint.records_read, "it has another uid in the savepoint"
+    assert "other" not in counts
+
+
 def test_lists_of_no_declared_type_are_taken_up(tmp_path: Path) -> None:
     class Hold(KeyedProcessFunction):
         def open(self, runtime_context: RuntimeContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,19 +15,25 @@ from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.arrow_columns import columns_of
 from penstock.connectors.batches import MAX_BATCH_RECORDS
+from penstock.connectors.record_size import RecordSize
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
     EpochBudget,
+    Json,
     Source,
     SplitEnumerator,
     SplitRead,
     SplitReader,
 )
+from penstock.connectors.staged_records import pack_records
 
 _NEXT = "next"
 _SPLITS = "splits"
 _POLL_INTERVAL_MS = 10
+_ENDLESS = (1 << 63) - 1
+_MEASURED_VALUES = 64
+"""So many values of a batch, spread over it, tell how large the others are."""
 
 GeneratedBatch = pa.RecordBatch | pa.Table | Sequence[Any]
 """What a batch function returns: columns of the source's type, or a list of its values."""
@@ -100,6 +107,8 @@ class _GeneratorEnumerator(SplitEnumerator):
         self._rate = None if context.bounded else rate_per_second
         self._never_ends = context.bounded and count is None
         self._state = context.state
+        self._record_size = RecordSize(context)
+        self._waiting = 0
         self._splits: int = context.state.get(_SPLITS, context.parallelism)
         self._origin: tuple[int, int] | None = None
         """When this run began, and with which number: the clock starts again with every run."""
@@ -108,7 +117,10 @@ class _GeneratorEnumerator(SplitEnumerator):
         if self._never_ends:
             return []
         start: int = self._state.get(_NEXT, 0)
-        end = min(start + budget.max_records, self._due(now, start))
+        due = self._due(now, start)
+        end = min(start + self._record_size.affordable(budget), due)
+        # Without an end there is always as much again.
+        self._waiting = budget.max_records if due == _ENDLESS else due - end
         if end <= start:
             return []
         self._state[_NEXT] = end
@@ -125,6 +137,12 @@ class _GeneratorEnumerator(SplitEnumerator):
     def is_exhausted(self) -> bool:
         return self._count is not None and self._state.get(_NEXT, 0) >= self._count
 
+    def advanced(self, split_id: str, position: Json, finished: bool) -> None:
+        self._record_size.learn(position["measured"], position["bytes"])
+
+    def lag(self) -> int | None:
+        return self._waiting
+
     def next_poll(self, now: int) -> int:
         if self._rate is None or self._origin is None:
             return now + _POLL_INTERVAL_MS
@@ -133,7 +151,7 @@ class _GeneratorEnumerator(SplitEnumerator):
         return max(now + _POLL_INTERVAL_MS, began + int(waiting_for * 1000 / self._rate))
 
     def _due(self, now: int, start: int) -> int:
-        unlimited = (1 << 63) - 1 if self._count is None else self._count
+        unlimited = _ENDLESS if self._count is None else self._count
         if self._rate is None:
             return unlimited
         if self._origin is None:
@@ -142,42 +160,58 @@ class _GeneratorEnumerator(SplitEnumerator):
         return min(unlimited, first + 1 + int((now - began) * self._rate / 1000))
 
 
-class _GeneratorReader(SplitReader):
+class _RangeReader(SplitReader):
+    """Generates the records of a range of numbers, batch by batch, and measures some of them."""
+
+    def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
+        assert read.end is not None
+        measured = size = 0
+        for start in range(read.start, read.end, MAX_BATCH_RECORDS):
+            batch = self._generated(start, min(start + MAX_BATCH_RECORDS, read.end))
+            records, their_size = _measured(batch)
+            measured, size = measured + records, size + their_size
+            yield batch
+        self.position = {"next": read.end, "measured": measured, "bytes": size}
+        self.finished = read.finishes
+
+    @abstractmethod
+    def _generated(self, start: int, stop: int) -> Batch: ...
+
+
+class _GeneratorReader(_RangeReader):
     def __init__(self, function: Callable[[int], Any], codec: RecordCodec) -> None:
         self._function = function
         self._codec = codec
 
-    def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
-        assert read.end is not None
+    def _generated(self, start: int, stop: int) -> Batch:
         function = self._function
-        for start in range(read.start, read.end, MAX_BATCH_RECORDS):
-            stop = min(start + MAX_BATCH_RECORDS, read.end)
-            yield Batch(self._codec, values=[function(index) for index in range(start, stop)])
-        self.position = read.end
-        self.finished = read.finishes
+        return Batch(self._codec, values=[function(index) for index in range(start, stop)])
 
 
-class _BatchGeneratorReader(SplitReader):
+class _BatchGeneratorReader(_RangeReader):
     def __init__(self, function: Callable[[int, int], GeneratedBatch], codec: RecordCodec) -> None:
         self._function = function
         self._codec = codec
 
-    def read(self, read: SplitRead, budget: EpochBudget) -> Iterator[Batch]:
-        assert read.end is not None
-        for start in range(read.start, read.end, MAX_BATCH_RECORDS):
-            stop = min(start + MAX_BATCH_RECORDS, read.end)
-            generated = self._function(start, stop)
-            records = len(generated)
-            if records != stop - start:
-                raise SourceError(
-                    f"the batch function was asked for the numbers {start} to {stop - 1} and returned {records} "
-                    f"records: it must return one for each number, {stop - start} in all"
-                )
-            yield self._batch(generated)
-        self.position = read.end
-        self.finished = read.finishes
-
-    def _batch(self, generated: GeneratedBatch) -> Batch:
+    def _generated(self, start: int, stop: int) -> Batch:
+        generated = self._function(start, stop)
+        records = len(generated)
+        if records != stop - start:
+            raise SourceError(
+                f"the batch function was asked for the numbers {start} to {stop - 1} and returned {records} "
+                f"records: it must return one for each number, {stop - start} in all"
+            )
         if not isinstance(generated, pa.RecordBatch | pa.Table):
             return Batch(self._codec, values=list(generated))
         return Batch(self._codec, columns=columns_of(generated, self._codec.schema))
+
+
+def _measured(batch: Batch) -> tuple[int, int]:
+    """How many of the records were measured, and the bytes that they have."""
+    if batch.is_columnar:
+        return len(batch), sum(column.nbytes for column in batch.columns)
+    sample = Batch(batch.codec, values=batch.values[:: -(-len(batch) // _MEASURED_VALUES)])
+    try:
+        return len(sample), len(pack_records(sample))
+    except Exception:
+        return 0, 0  # they may never have to travel; where they have to, it is said there what is wrong with them

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TypeVar
+
+from penstock.common.own_thread import in_own_thread
 
 T = TypeVar("T")
 
@@ -15,15 +15,7 @@ def in_time(call: Callable[[], T], seconds: float, what: str) -> T:
 
     Then the call is left to itself, in a thread that nobody waits for: what it does late must be harmless.
     """
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(call())
-        except BaseException as problem:
-            done.set_exception(problem)
-
-    threading.Thread(target=run, name=f"penstock-{what.replace(' ', '-')}", daemon=True).start()
+    done = in_own_thread(call, f"penstock-{what.replace(' ', '-')}")
     try:
         return done.result(seconds)
     except TimeoutError:

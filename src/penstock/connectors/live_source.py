@@ -15,6 +15,8 @@ class LiveReader(ABC):
 
     broken_records: BrokenRecords | None = None
     """What could not be read; looked at after every `poll`."""
+    waited = 0.0
+    """How many seconds `poll` has waited for records so far: what else it takes is work."""
 
     @abstractmethod
     def follow(self, reads: Sequence[SplitRead]) -> None:

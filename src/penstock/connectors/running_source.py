@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import cloudpickle
 
+from penstock.common.logs import about_the_same, logging_about
 from penstock.connectors.source_runtime_context import SourceRuntimeContext
 from penstock.functions.source_function import CheckpointedSourceFunction, SourceContext, SourceFunction
 
@@ -57,7 +58,9 @@ class RunningSource(SourceContext):
         self._ended = False
         self._failure: BaseException | None = None
         self._name = name
-        self._thread = threading.Thread(target=self._run, name=f"penstock {name}", daemon=True)
+        with logging_about(operator=name):
+            run = about_the_same(self._run)
+        self._thread = threading.Thread(target=run, name=f"penstock {name}", daemon=True)
 
     def start(self) -> None:
         """Starts the thread."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from penstock.common.errors import PenstockError
+from penstock.common.logs import about_the_same
 from penstock.state.lmdb_store import LmdbStore
 from penstock.state.lmdb_view import LmdbView
 from penstock.state.snapshots import SNAPSHOT_MARK, snapshot_of, write_snapshot
@@ -109,7 +110,8 @@ class BackgroundSnapshots:
             _unlock(lock)
             raise
         name = f"penstock-snapshot-{prefix.rpartition('/')[2]}"
-        threading.Thread(target=self._make, args=(view, storage, head, prefix, lock), name=name, daemon=True).start()
+        make, arguments = about_the_same(self._make), (view, storage, head, prefix, lock)
+        threading.Thread(target=make, args=arguments, name=name, daemon=True).start()
 
     def take(self, storage: CheckpointStorage, parent: str | None, epoch: int) -> Snapshot | None:
         """The last one that any process of this machine has made, if it is of a state that `parent` goes back to."""

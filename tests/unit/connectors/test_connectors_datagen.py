@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 
@@ -49,6 +51,63 @@ def test_the_budget_limits_a_generator_without_a_rate(run_source):
     assert run.epoch(records=3) == [0, 1, 4]
     assert run.epoch(records=2) == [9, 16]
     assert not run.enumerator.is_exhausted()
+
+
+def text(number: int) -> str:
+    return str(number % 10) * 10_000
+
+
+def texts(start: int, end: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": [text(number) for number in range(start, end)]})
+
+
+SOURCES_OF_10_KB = [
+    DataGeneratorSource(text, type_info=Types.STRING()),
+    DataGeneratorSource(text, type_info=Types.PICKLED_BYTE_ARRAY()),
+    DataGeneratorSource(type_info=Types.ROW_NAMED(["text"], [Types.STRING()]), batch_function=texts),
+]
+
+
+@pytest.mark.parametrize("source", SOURCES_OF_10_KB)
+def test_an_epoch_has_as_many_records_as_its_bytes_allow_once_their_size_is_known(run_source, source):
+    run = run_source(source, parallelism=2)
+    assert len(run.epoch(size=4_000_000)) == 2000, "a small epoch to begin with"
+    assert len(run.epoch(size=4_000_000)) == pytest.approx(400, rel=0.01)
+    run.restart()
+    assert len(run.epoch(size=4_000_000)) == pytest.approx(400, rel=0.01)
+
+
+def test_small_records_fill_the_second_epoch(run_source):
+    run = run_source(DataGeneratorSource(square, 100_000, type_info=Types.LONG()))
+    assert [len(epoch) for epoch in run.epochs(size=256 << 20)] == [2000, 98_000]
+
+
+def generator(number: int) -> Iterator[int]:
+    yield number
+
+
+def test_values_that_cannot_be_measured_stay_in_small_epochs(run_source):
+    run = run_source(DataGeneratorSource(generator, type_info=Types.PICKLED_BYTE_ARRAY()))
+    assert [len(run.epoch()), len(run.epoch())] == [2000, 2000]
+
+
+def test_a_generator_tells_how_many_records_wait_for_the_next_epoch(run_source):
+    bounded = run_source(DataGeneratorSource(square, 10, type_info=Types.LONG()))
+    bounded.epoch(records=4)
+    assert bounded.enumerator.lag() == 6
+    rated = run_source(DataGeneratorSource(square, rate_per_second=10, type_info=Types.LONG()))
+    rated.epoch(now=0)
+    assert rated.enumerator.lag() == 0
+    rated.epoch(now=1000, records=4)
+    assert rated.enumerator.lag() == 6
+    endless = run_source(DataGeneratorSource(square, type_info=Types.LONG()))
+    endless.epoch(records=4)
+    assert endless.enumerator.lag() == 4, "another epoch, always"
+
+
+def test_batch_execution_generates_all_records_at_once(run_source):
+    run = run_source(DataGeneratorSource(square, 5000, type_info=Types.LONG()), bounded=True)
+    assert len(run.epoch()) == 5000
 
 
 def test_batch_execution_takes_no_notice_of_the_rate(run_source):

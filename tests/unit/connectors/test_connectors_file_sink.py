@@ -129,6 +129,30 @@ def test_a_crash_between_two_renames_is_made_good(tmp_path):
     assert len(job.visible()) == 2
 
 
+def test_a_driver_that_wakes_up_late_does_not_take_back_what_others_have_noted(tmp_path):
+    asleep, other = Job(tmp_path), Job(tmp_path)
+    first = asleep.stage(1, (1, "a"))
+
+    def others_go_on(name):
+        if name == "sink.files.renamed":
+            arm(None)
+            for number in (1, 2):
+                other.commit(number, first if number == 1 else other.stage(2, (2, "b")))
+
+    arm(others_go_on)
+    asleep.commit(1, first)
+    with pytest.raises(SinkError, match=r"shows epoch 0\.2"):
+        Job(tmp_path).committer.recover(EpochId(0, 1))
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_there_is_one_note_of_what_was_published_however_many_epochs_were(tmp_path, epochs):
+    job = Job(tmp_path)
+    for number in range(1, epochs + 1):
+        job.commit(number, job.stage(number, (number, "a")))
+    assert len(list((job.directory / ".penstock").glob("*.json"))) == 1
+
+
 def test_a_driver_that_publishes_at_the_same_moment_is_no_loss(tmp_path, monkeypatch):
     job, other = Job(tmp_path), Job(tmp_path)
     tokens = job.stage(1, (1, "a"))
@@ -181,6 +205,17 @@ def test_an_older_copy_of_the_checkpoint_is_refused(tmp_path, newest):
         Job(tmp_path).committer.recover(newest)
 
 
+def test_a_note_without_an_epoch_in_its_name_counts_until_there_is_a_newer_one(tmp_path):
+    job = Job(tmp_path)
+    job.commit(5, job.stage(5, (1, "a")))
+    (note,) = (job.directory / ".penstock").glob("*.json")
+    old = note.rename(note.with_name("out.json"))
+    with pytest.raises(SinkError, match=r"shows epoch 0.5 .* older copy"):
+        Job(tmp_path).committer.recover(EpochId(0, 4))
+    job.commit(6, job.stage(6, (2, "b")))
+    assert not old.exists()
+
+
 @pytest.mark.parametrize("newest", [EpochId(0, 5), EpochId(0, 9), EpochId(1, 1)])
 def test_the_newest_checkpoint_is_accepted(tmp_path, newest):
     Job(tmp_path).commit(5, Job(tmp_path).stage(5, (1, "a")))
@@ -204,6 +239,15 @@ def test_leftovers_of_older_epochs_are_removed_with_the_next_one(tmp_path):
     restarted.commit(4, tokens)
     assert "to be published" in restarted.content()
     assert job.staged_files() == []
+
+
+def test_a_writer_whose_files_were_removed_by_another_driver_says_so(tmp_path):
+    job = Job(tmp_path)
+    writer = job.sink.create_writer(SinkWriterContext("job-1", "out", 0, 1, EpochId(0, 1), job.storage, "s"))
+    writer.write(Batch(codec_for(PAYMENT), values=[(1, "a")]))
+    Job(tmp_path).commit(1, job.stage(1, (1, "a"), subtask=1))
+    with pytest.raises(SinkError, match="another driver has taken over the job"):
+        writer.prepare_commit()
 
 
 def test_a_failed_writer_leaves_no_file(tmp_path):

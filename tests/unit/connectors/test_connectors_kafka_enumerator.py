@@ -144,6 +144,20 @@ def test_the_budget_of_bytes_follows_the_size_of_the_records_that_came():
     assert run.poll(records=1 << 40, size=100_000, record_bytes=100) == {"a-0": (100, 1100)}
 
 
+def test_a_topic_whose_records_are_of_unknown_size_begins_with_a_small_epoch():
+    run = Run(FakeBroker(a=1_000_000))
+    limits = {"records": 1_000_000, "size": 256 << 20, "record_bytes": 100_000}
+    assert run.poll(**limits) == {"a-0": (0, 2000)}
+    assert run.poll(**limits) == {"a-0": (2000, 4684)}, "256 MB of 100 KB each"
+    run.restart()
+    assert run.poll(**limits) == {"a-0": (4684, 7368)}
+
+
+def test_batch_execution_reads_all_records_at_once_though_their_size_is_unknown():
+    run = Run(FakeBroker(a=5000), bounded=True)
+    assert run.poll(records=1 << 60, size=1 << 60) == {"a-0": (0, 5000)}
+
+
 @settings(deadline=None)
 @given(st.dictionaries(st.text("abc", min_size=1), st.integers(-5, 100)), st.integers(1, 200))
 def test_shares_are_fair(available, budget):

@@ -94,6 +94,11 @@ REFUSED: dict[str, tuple[Callable[[StreamExecutionEnvironment], object], type[Ex
         ArgumentError,
         '`how` is \'outer\' .*expected "inner" or "left" or "right" or "full"',
     ),
+    "an unknown kind of interval join": (
+        lambda env: pairs(env).key_by(0).interval_join(pairs(env).key_by(0), how="outer"),
+        ArgumentError,
+        '`how` is \'outer\' .*expected "inner" or "left" or "right" or "full"',
+    ),
     "a full temporal join": (
         lambda env: pairs(env).key_by(0).temporal_join(pairs(env).key_by(0), how="full"),
         ArgumentError,
@@ -298,3 +303,8 @@ def test_plans_show_joins_with_two_keyed_inputs(env: StreamExecutionEnvironment)
         "[5] CoGroup 'Window Join' | keyed | type Long |",
     ):
         assert line in explained
+
+
+def test_plans_show_which_records_an_interval_join_lets_through(env: StreamExecutionEnvironment) -> None:
+    pairs(env).key_by(0).interval_join(pairs(env).key_by(0), how="left").between(0, 5).process(Typed()).print()
+    assert "| Left Interval Join from 0 to 5 ms" in env.explain()

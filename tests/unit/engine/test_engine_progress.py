@@ -33,6 +33,14 @@ def test_counts_grow_with_every_task_and_are_added_once():
     assert shown(progress) == (150, 0, {"count": {"in": 150, "out": 2}})
 
 
+def test_after_a_restart_counts_go_on_from_the_manifest():
+    progress = JobProgress()
+    progress.epoch_committed(EpochTimes(1, 150, 0, 1, 0, 0), {"count": {"in": 150, "late": 2}}, 0, {})
+    progress.restore({"read": 100}, {"count": {"in": 100, "late": 1}})
+    progress.epoch_committed(EpochTimes(2, 50, 0, 1, 0, 0), {"count": {"in": 50, "late": 1}}, 0, {})
+    assert shown(progress) == (150, 0, {"count": {"in": 150, "late": 2}})
+
+
 def test_what_a_lost_epoch_did_is_not_shown():
     progress = JobProgress()
     progress.epoch_runs(lambda: [report(0, 100)])

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pandas
 import pytest
 
+from penstock.cep import CEP, Pattern
 from penstock.common import Types, WatermarkGenerator, WatermarkStrategy
 from penstock.common.errors import JobExecutionException, PlanError
 from penstock.connectors.sequence import NumberSequenceSource
-from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream import AsyncDataStream, AsyncFunction, DataStream, StreamExecutionEnvironment
 from penstock.datastream.window import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -32,6 +34,17 @@ def pairs(env: StreamExecutionEnvironment) -> DataStream:
 
 def stamped(env: StreamExecutionEnvironment) -> DataStream:
     return pairs(env).assign_timestamps_and_watermarks(BY_VALUE)
+
+
+class Same(AsyncFunction):
+    async def async_invoke(self, value: Any) -> list[Any]:
+        return [value]
+
+
+def lookup(stream: DataStream, distribution: str, valid_from: str | None = "since") -> DataStream:
+    table = pandas.DataFrame({"k": ["a"], "since": [0]})
+    join = stream.lookup_join(table, on="k", key=0, valid_from=valid_from, distribution=distribution)
+    return join.apply(lambda record, row: record)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +87,20 @@ def stamped(env: StreamExecutionEnvironment) -> DataStream:
             ),
             "TemporalJoin",
         ),
+        (lambda s: lookup(s, "broadcast"), "Process 'Lookup Join'"),
+        (lambda s: lookup(s, "keyed"), "LookupJoin"),
+        (
+            lambda s: CEP.pattern(s.key_by(0), Pattern.begin("any")).select(lambda match: match["any"][0]),
+            "Cep",
+        ),
+        (
+            lambda s: s.map_batches(lambda batch: batch, output_type=PAIR).key_by(0).window(TEN).sum(1),
+            "Window 'TumblingEventTimeWindows'",
+        ),
+        (
+            lambda s: AsyncDataStream.ordered_wait(s, Same(), 1_000, output_type=PAIR).key_by(0).window(TEN).sum(1),
+            "Window 'TumblingEventTimeWindows'",
+        ),
     ],
 )  # fmt: skip
 def test_event_time_without_timestamps_is_refused_before_the_start(build: Program, operator: str) -> None:
@@ -90,6 +117,9 @@ def test_event_time_without_timestamps_is_refused_before_the_start(build: Progra
         lambda env: stamped(env).key_by(0).window(TEN).sum(1),
         lambda env: pairs(env).key_by(0).window(TumblingProcessingTimeWindows.of(10)).sum(1),
         lambda env: env.from_collection([], PAIR).key_by(0).window(TEN).sum(1),
+        lambda env: lookup(pairs(env), "broadcast", valid_from=None),
+        lambda env: lookup(pairs(env), "keyed", valid_from=None),
+        lambda env: lookup(stamped(env), "keyed"),
         lambda env: (
             pairs(env).key_by(0).count_window(2).sum(1).assign_timestamps_and_watermarks(BY_VALUE).key_by(0)
             .window(TEN).sum(1)

@@ -105,6 +105,71 @@ def test_behind_an_operator_that_makes_watermarks_its_subtasks_are_named() -> No
     assert [holder.part for holder in why.holders] == ["0"]
 
 
+def test_where_all_splits_are_idle_that_is_said() -> None:
+    env = environment()
+    both = source(env, "orders", IDLE).union(source(env, "rates", IDLE))
+    splits = {"orders": {"p0": at(1_699, idle=True), "p1": at(900, idle=True)}, "rates": {"r": at(800, idle=True)}}
+    time = EventTime(subtasks={"sums-uid": {0: 1_699, 1: 1_699}}, splits=splits)
+    (why,) = explain_watermarks(plan_of(env, sums(both)), time, None)
+    assert (why.holders, why.is_idle) == ((), True)
+    assert str(why) == (
+        "'sums' (uid sums-uid) has the watermark 1699. All splits of 'rates', 'orders' are idle: "
+        "event time goes on when one of them has records again"
+    )
+    assert (time.of_operator("orders"), time.of_operator("rates")) == (1_699, 800), "event time does not go back"
+
+
+def test_where_all_subtasks_are_idle_that_is_said() -> None:
+    env = environment()
+    stamped = source(env, "orders", None).assign_timestamps_and_watermarks(IDLE).name("stamps").uid("stamps")
+    time = EventTime(subtasks={"stamps": {0: 70, 1: 30}}, idle=frozenset({("stamps", 0), ("stamps", 1)}))
+    (why,) = explain_watermarks(plan_of(env, sums(stamped)), time, "sums")
+    assert "All subtasks of 'stamps' are idle" in str(why)
+
+
+def test_a_source_that_has_had_no_splits_for_long_holds_nothing() -> None:
+    env = environment()
+    plan = plan_of(env, sums(source(env, "orders", IDLE).union(source(env, "files", IDLE))))
+    time = EventTime(splits={"orders": {"p0": at(5)}, "files": {}}, silent_sources=frozenset({"files"}))
+    (why,) = explain_watermarks(plan, time, None)
+    assert [holder.uid for holder in why.holders] == ["orders"]
+
+
+@pytest.mark.parametrize("strategy", [MONOTONOUS, IDLE])
+@pytest.mark.parametrize("others", [{}, {"p1": at(1_699)}, {"p2": at(1_000, idle=True)}])
+def test_idleness_helps_only_where_somebody_is_ahead(
+    strategy: WatermarkStrategy, others: dict[str, TimeProgress]
+) -> None:
+    env = environment()
+    plan = plan_of(env, sums(source(env, "orders", strategy)))
+    time = EventTime({"sums-uid": {0: 1_699}}, splits={"orders": {"p0": at(1_699), **others}}, now=60_000)
+    (why,) = explain_watermarks(plan, time, None)
+    assert not any(holder.released_by_idleness for holder in why.holders)
+    assert "its last record came 60000 ms ago; event time goes on with its next records" in str(why)
+    assert "idleness" not in str(why)
+
+
+def test_an_idle_split_that_is_ahead_takes_over_when_the_last_falls_silent() -> None:
+    env = environment()
+    plan = plan_of(env, sums(source(env, "orders", IDLE)))
+    splits = {"p0": at(1_699), "p1": at(9_000, idle=True)}
+    (why,) = explain_watermarks(plan, EventTime({"sums-uid": {0: 1_699}}, splits={"orders": splits}), None)
+    assert [holder.released_by_idleness for holder in why.holders] == [True]
+    (why,) = explain_watermarks(plan, EventTime({"sums-uid": {0: 9_000}}, splits={"orders": splits}), None)
+    assert [holder.released_by_idleness for holder in why.holders] == [False], "event time is there already"
+
+
+def test_a_split_that_speaks_is_slow_and_not_silent() -> None:
+    env = environment()
+    plan = plan_of(env, sums(source(env, "orders", MONOTONOUS)))
+    splits = {"p0": at(9_000), "p1": at(2_000, quiet_since=7_999)}
+    (why,) = explain_watermarks(plan, EventTime(splits={"orders": splits}, now=8_000), None)
+    assert str(why).endswith(
+        "is at 2000, 7000 ms behind the furthest; its last record came 1 ms ago: it is slow and not silent, "
+        "so idleness would not help"
+    )
+
+
 def test_an_unknown_operator_is_refused_with_those_there_are() -> None:
     env = environment()
     with pytest.raises(ConfigurationError, match="no operator has the uid or name 'sum'; there are: 'orders'"):

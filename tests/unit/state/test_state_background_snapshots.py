@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.common import fail_points
+from penstock.common.errors import StateCorruptionError
+from penstock.common.logs import configure_logging, logging_about
 from penstock.state import background_snapshots, state_files
 from penstock.state.background_snapshots import BackgroundSnapshots, InlineSnapshots
 from penstock.state.lmdb_store import LmdbStore
@@ -173,6 +176,30 @@ def test_a_store_that_is_closed_or_grows_gives_its_snapshot_up(
         fail_points.arm(None)
     assert snapshots.take(storage, head, 5) is None
     assert not snapshots.is_pending, "another can be made"
+
+
+def test_what_is_said_of_a_snapshot_that_is_given_up_names_the_job_and_the_operator(
+    storage: LocalCheckpointStorage,
+    store: LmdbStore,
+    snapshots: BackgroundSnapshots,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise StateCorruptionError("damaged")
+
+    monkeypatch.setattr(background_snapshots, "write_snapshot", fail)
+    logger = logging.getLogger("penstock")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "level", logger.level)
+    monkeypatch.setattr(logger, "propagate", logger.propagate)
+    configure_logging("info", "text")
+    head = chain(storage, 3)
+    bring_to(store, head, storage)
+    with logging_about(job="payments", operator="count"):
+        snapshots.begin(store, storage, head, "state/1/4-1-0")
+    until_threads_end()
+    assert "job=payments operator=count" in capsys.readouterr().err
 
 
 KILLED = """

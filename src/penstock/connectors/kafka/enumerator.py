@@ -7,13 +7,12 @@ from typing import Protocol
 
 from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, OffsetQueries
 from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.record_size import RecordSize
 from penstock.connectors.source import EnumeratorContext, EpochBudget, Json, SplitEnumerator, SplitRead
 
 _OFFSET = "offset:"
 _STOP = "stop:"
 _INITIALIZED = "initialized"
-_RECORD_BYTES = "record-bytes"
-_FIRST_GUESS_OF_RECORD_BYTES = 1000.0
 _POLL_INTERVAL_MS = 10
 _GATHER_MS = 30
 """For how long the first records behind a lull wait for more at most: an epoch for the first of many makes the others
@@ -58,6 +57,7 @@ class KafkaEnumerator(SplitEnumerator):
         # Batch execution of a source without an end reads what is there at the start.
         self._stopping = KafkaOffsetsInitializer.latest() if stopping is None and context.bounded else stopping
         self._state = context.state
+        self._record_size = RecordSize(context)
         self._next_discovery: int | None = None
         self._committed: dict[KafkaTopicPartition, int] = {}
         self._waiting = 0
@@ -84,8 +84,7 @@ class KafkaEnumerator(SplitEnumerator):
         for split, partition in unread.items():
             end = min(ends[partition], self._state.get(_STOP + split, ends[partition]))
             available[split] = end - self._state[_OFFSET + split]
-        record_bytes: float = self._state.get(_RECORD_BYTES, _FIRST_GUESS_OF_RECORD_BYTES)
-        affordable = max(1, min(budget.max_records, int(budget.max_bytes / record_bytes)))
+        affordable = self._record_size.affordable(budget)
         arrived = sum(available.values())
         if arrived < affordable and self._is_gathering(now, arrived):
             self._waiting = arrived
@@ -109,10 +108,7 @@ class KafkaEnumerator(SplitEnumerator):
         )
 
     def advanced(self, split_id: str, position: Json, finished: bool) -> None:  # noqa: D102
-        if position["records"]:
-            seen = position["bytes"] / position["records"]
-            # Half old, half new: follows what comes without jumping with every small epoch.
-            self._state[_RECORD_BYTES] = max(1.0, (self._state.get(_RECORD_BYTES, seen) + seen) / 2)
+        self._record_size.learn(position["records"], position["bytes"])
 
     def next_poll(self, now: int) -> int:  # noqa: D102
         return now + _POLL_INTERVAL_MS

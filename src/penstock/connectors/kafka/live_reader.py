@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from penstock.common.batch import Batch
@@ -56,7 +57,7 @@ class KafkaLiveReader(LiveReader):
 
     def poll(self, seconds: float) -> list[tuple[int, Batch]]:  # noqa: D102
         arrived: dict[tuple[str, int], list[Any]] = {}
-        for message in self._reader.take(seconds, _MAX_DRAIN):
+        for message in self._take(seconds):
             partition = message.topic(), message.partition()
             followed = self._followed.get(partition)
             if followed is None:
@@ -87,6 +88,12 @@ class KafkaLiveReader(LiveReader):
     def close(self) -> None:  # noqa: D102
         self._followed = {}
         self._reader.close()
+
+    def _take(self, seconds: float) -> list[Any]:
+        started = perf_counter()
+        first = self._reader.take(seconds, 1)
+        self.waited += perf_counter() - started
+        return first + self._reader.take(0, _MAX_DRAIN - 1) if first else []
 
     def _reach_end(self, followed: _Followed, event: Any) -> None:
         """The partition has no more messages for now; before a stop there may be only marks of transactions."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.common.errors import SinkError
 from penstock.common.fail_points import reach
+from penstock.common.logs import about_the_same
 from penstock.connectors.kafka.client import confluent_kafka
 from penstock.connectors.kafka.messages import Messages, unpack_messages
 from penstock.connectors.kafka.producer import MessageProducer, is_transient, told
@@ -126,7 +127,8 @@ class KafkaCommitter(Committer):
             return
         try:
             with ThreadPoolExecutor(_QUESTIONS_AT_A_TIME, thread_name_prefix="penstock-kafka") as threads:
-                published = [epoch for epoch in threads.map(self._published, range(self._context.parallelism)) if epoch]
+                answers = threads.map(about_the_same(self._published), range(self._context.parallelism))
+                published = [epoch for epoch in answers if epoch]
         except confluent_kafka().KafkaException as problem:
             raise SinkError(
                 f"Kafka at {self._properties.bootstrap_servers} does not tell what the sink {self._context.uid!r} has "

@@ -111,6 +111,7 @@ class _SocketEnumerator(SplitEnumerator):
         self._source = source
         self._directory = directory
         self._state = context.state
+        self._operator = context.operator
         self._running: RunningSource | None = None
         self._waiting: dict[int, int] = {}
         """Files that no epoch was told to read: number and records."""
@@ -164,7 +165,7 @@ class _SocketEnumerator(SplitEnumerator):
         self._after = max(self._waiting, default=first - 1) + 1
         source = self._source
         function = SocketTextFunction(source.hostname, source.port, source.delimiter, source.max_retry)
-        self._running = RunningSource(function, source.describe(), budget.max_records)
+        self._running = RunningSource(function, self._operator, budget.max_records)
         self._running.start()
         return self._running
 

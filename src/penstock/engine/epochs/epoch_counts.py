@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.engine.stages.messages import Done
 
+OperatorRecords = Mapping[str, Mapping[str, int]]
+
 
 def operator_counts(done: Sequence[Done]) -> dict[str, dict[str, int]]:
-    """Records in and out of every operator, by uid."""
-    counts: dict[str, dict[str, int]] = {}
-    for message in done:
-        for uid, of_subtask in message.operators.items():
-            totals = counts.setdefault(uid, {})
-            for name, count in of_subtask.items():
+    """Records in and out of every operator, and those that it dropped as late, by uid."""
+    return added(*(message.operators for message in done))
+
+
+def added(*counts: OperatorRecords) -> dict[str, dict[str, int]]:
+    """The sums of what operators counted, by uid and name."""
+    sums: dict[str, dict[str, int]] = {}
+    for by_uid in counts:
+        for uid, of_operator in by_uid.items():
+            totals = sums.setdefault(uid, {})
+            for name, count in of_operator.items():
                 totals[name] = totals.get(name, 0) + count
-    return counts
+    return sums
 
 
 def state_sizes(done: Sequence[Done]) -> dict[str, dict[str, int]]:

@@ -23,15 +23,20 @@ class EventTime:
     """By source uid and split, for sources with a watermark strategy that have not ended."""
     ended_sources: frozenset[str] = frozenset()
     """The uids of sources that have come to their end."""
+    silent_sources: frozenset[str] = frozenset()
+    """The uids of sources that have had no splits for as long as their idleness says."""
     now: int = 0
 
     def of_operator(self, uid: str) -> int | None:
-        """The least watermark of an operator's subtasks, or of a source's splits that are not idle; None: none yet."""
-        if uid in self.splits:
-            found = [time.watermark for time in self.splits[uid].values() if not time.idle]
-        else:
-            found = list(self.subtasks.get(uid, {}).values())
-        return shown(min(found, default=MIN_WATERMARK))
+        """The least watermark of an operator's subtasks, or of a source's splits; None: none yet.
+
+        Idle splits are left out; where all are idle it is the greatest of theirs, as consumers know it.
+        """
+        if uid not in self.splits:
+            return shown(min(self.subtasks.get(uid, {}).values(), default=MIN_WATERMARK))
+        splits = self.splits[uid].values()
+        active = [time.watermark for time in splits if not time.idle]
+        return shown(min(active) if active else max((time.watermark for time in splits), default=MIN_WATERMARK))
 
     def to_json(self) -> dict[str, Any]:
         """As the job's metrics show it."""

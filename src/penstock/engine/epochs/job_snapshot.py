@@ -162,6 +162,7 @@ def _driver_header(
         now=manifest.now,
         next_timer=manifest.next_timer,
         records_read=manifest.records.get("read", 0),
+        operator_records=manifest.operator_records,
         drained=drained,
         operators=operators,
         sources=sources,

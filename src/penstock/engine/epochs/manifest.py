@@ -49,6 +49,8 @@ class Manifest:
     """Processing time of the epoch: time never goes back after a restart."""
     records: Mapping[str, int] = field(default_factory=dict[str, int])
     """Running totals: `read`, the records read since the job's first start."""
+    operator_records: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    """The same of each operator, by uid: records in and out, and those that were dropped as late."""
     plan_path: str | None = None
     """Where the plan is described: what operators there are, who runs in which chain."""
     restored_from: str | None = None
@@ -104,7 +106,8 @@ def _checked(body: bytes, where: str) -> Manifest:
         value = getattr(manifest, name)
         if type(value) not in kinds:
             raise CheckpointError(f"the manifest {where} has {value!r} as its '{name}', which cannot be")
-    if not all(type(count) is int for count in manifest.records.values()):
+    counted = (manifest.records, *manifest.operator_records.values())
+    if not all(type(each) is dict and all(type(count) is int for count in each.values()) for each in counted):
         raise CheckpointError(f"the manifest {where} has counts of records that are no numbers")
     return manifest
 
@@ -127,6 +130,7 @@ _FIELDS: Mapping[str, tuple[type, ...]] = {
     "next_timer": (int, type(None)),
     "now": _NUMBER,
     "records": (dict,),
+    "operator_records": (dict,),
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.engine.epochs.epoch_counts import OperatorRecords, added
 from penstock.engine.epochs.event_time import EventTime
 from penstock.engine.stages.messages import Done
 from penstock.engine.stages.task_report import TaskReport
@@ -43,6 +44,7 @@ class _Totals:
     state_bytes_fetched: int = 0
     """How much was read for that."""
     operators: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """What each operator has counted since the job's first start, in committed epochs."""
     lag: dict[str, int] = field(default_factory=dict[str, int])
     state: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     """How many entries and bytes of state each operator has."""
@@ -62,15 +64,16 @@ class JobProgress:
         self._reports_so_far: Callable[[], Sequence[TaskReport]] | None = None
         self._event_time = EventTime()
 
-    def restore(self, records: Mapping[str, int]) -> None:
+    def restore(self, records: Mapping[str, int], operators: OperatorRecords) -> None:
         """Totals as the manifest has them."""
         with self._lock:
             self._totals.records_read = records.get("read", 0)
+            self._totals.operators = added(operators)
 
     def epoch_committed(
         self,
         times: EpochTimes,
-        operators: Mapping[str, Mapping[str, int]],
+        operators: OperatorRecords,
         state_bytes: int,
         state: Mapping[str, dict[str, int]],
     ) -> None:
@@ -81,7 +84,7 @@ class JobProgress:
             self._totals.records_read += times.records
             self._totals.state_bytes_written += state_bytes
             self._totals.state = dict(state)
-            _add_counts(self._totals.operators, operators)
+            self._totals.operators = added(self._totals.operators, operators)
             self._recent.append(times)
 
     def sources_waited(self, seconds: float, waited: Mapping[str, float]) -> None:
@@ -125,8 +128,10 @@ class JobProgress:
         with self._lock:
             self._reports_so_far = lambda: reports
             for report in reports:
-                task = self._tasks.setdefault(f"{report.stage}/{report.subtask}", {"busy_ms": 0.0, "bytes_out": 0})
+                name = f"{report.stage}/{report.subtask}"
+                task = self._tasks.setdefault(name, {"busy_ms": 0.0, "waited_ms": 0.0, "bytes_out": 0})
                 task["busy_ms"] += report.busy_ms
+                task["waited_ms"] += report.waited_ms
                 task["bytes_out"] += report.bytes_out
                 task["metrics"] = report.metrics
                 for uid, ms in report.operator_ms.items():
@@ -145,9 +150,9 @@ class JobProgress:
         with self._lock:
             running = self._tasks_done()
             totals = asdict(self._totals)
+            totals["operators"] = added(totals["operators"], *(done.operators for done in running))
             for done in running:
                 totals["records_read"] += sum(read.records for read in done.reads)
-                _add_counts(totals["operators"], done.operators)
             recent = list(self._recent)
             seconds = sum(times.total for times in recent)
             return {
@@ -175,10 +180,3 @@ class JobProgress:
         reports = self._reports_so_far() if self._reports_so_far is not None else ()
         done = {(report.stage, report.subtask): report.done for report in reports}
         return [each for each in done.values() if each is not None]
-
-
-def _add_counts(totals: dict[str, dict[str, int]], operators: Mapping[str, Mapping[str, int]]) -> None:
-    for uid, counts in operators.items():
-        of_operator = totals.setdefault(uid, {})
-        for name, count in counts.items():
-            of_operator[name] = of_operator.get(name, 0) + count

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.common.errors import PenstockError, SinkError
 from penstock.common.fail_points import reach
-from penstock.common.logs import job_logger
+from penstock.common.logs import about_the_same, job_logger, logging_about
 from penstock.connectors.sink import Committer, CommitterContext, EpochEnd, EpochId, PublisherContext
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time import EventTime
@@ -90,7 +90,7 @@ class Publisher:
     def publish(self, manifest: Manifest) -> None:
         """Starts to publish an epoch."""
         if manifest.tokens is not None:
-            self._running = self._thread.submit(self._commit, manifest.epoch, manifest.tokens)
+            self._running = self._thread.submit(about_the_same(self._commit), manifest.epoch, manifest.tokens)
 
     def wait(self) -> None:
         """Returns when all that was started is published; raises what went wrong."""
@@ -166,7 +166,8 @@ class Publisher:
 
     def _commit_here(self, epoch: EpochId, uid: str, tokens: Sequence[Any]) -> None:
         try:
-            self._committers[uid].commit(epoch, tokens)
+            with logging_about(operator=self._names[uid], epoch=epoch.number):
+                self._committers[uid].commit(epoch, tokens)
         except PenstockError:
             raise
         except Exception as error:

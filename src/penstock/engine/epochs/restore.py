@@ -43,6 +43,7 @@ class RestoredState:
     next_timer: int | None
     now: int
     records_read: int
+    operator_records: Mapping[str, Mapping[str, int]]
     final: bool
 
 
@@ -245,11 +246,13 @@ def restore_state(
     state = DriverState(storage, driver_head)
     final = restore.fill_driver_state(state)
     header: SavepointHeader = snapshot.header
+    uids = {node.uid for chain in job.chains for node in chain.nodes}
     return RestoredState(
         index=index,
         driver_head=state.stage(epoch),
         next_timer=header.next_timer,
         now=header.now,
         records_read=header.records_read,
+        operator_records={uid: each for uid, each in header.operator_records.items() if uid in uids},
         final=final,
     )

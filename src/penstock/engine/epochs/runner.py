@@ -27,7 +27,7 @@ from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.completeness import check_complete
 from penstock.engine.epochs.driver_presence import DriverPresence, StandBy, Turn
 from penstock.engine.epochs.driver_state import DriverState
-from penstock.engine.epochs.epoch_counts import operator_counts, state_sizes
+from penstock.engine.epochs.epoch_counts import added, operator_counts, state_sizes
 from penstock.engine.epochs.epoch_pace import EpochPace
 from penstock.engine.epochs.epoch_settings import EpochSettings
 from penstock.engine.epochs.failures import is_damage, is_final
@@ -149,7 +149,7 @@ class EpochRunner:
         if manifest is None:
             return
         self._logger.info("started at epoch %d, checkpoint %s", manifest.number, self._storage.location)
-        self.progress.restore(manifest.records)
+        self.progress.restore(manifest.records, manifest.operator_records)
         executor = self._executor = self._executor_for(manifest.job_id)
         ended = False
         try:
@@ -363,7 +363,8 @@ class EpochRunner:
         )
         is_behind = sources.is_behind(lag, records)
         seconds = time.perf_counter() - started
-        reading = max((report.busy_ms for report in results.reports if report.stage == 0), default=0.0) / 1000
+        at_sources = [each.busy_ms + each.waited_ms for each in results.reports if each.stage == 0]
+        reading = max(at_sources, default=0.0) / 1000
         self.progress.sources_waited(seconds, sources.waits(lag, records, max(seconds - reading, 0.0)))
         self._pace.epoch_ended(began, self._clock(), records, is_behind=is_behind)
         if self._asked:
@@ -450,6 +451,7 @@ class EpochRunner:
             next_timer=min(timers, default=None),
             now=header.now,
             records={"read": manifest.records.get("read", 0) + sum(read.records for read in progress)},
+            operator_records=added(manifest.operator_records, operator_counts(done)),
         )
         self._log.append(following)
         state.committed(following.driver_head, header.epoch)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from penstock.common.errors import CheckpointError, PenstockError
+from penstock.common.logs import about_the_same
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time_restore import merged_inputs
 from penstock.engine.epochs.job_snapshot import CheckpointSnapshot
@@ -137,7 +138,8 @@ class SavepointRequests:
     def serve(self, requests: list[SavepointRequest], manifest: Manifest) -> None:
         """Writes savepoints of an epoch that is published, beside the work on the next one."""
         for request in requests:
-            thread = threading.Thread(target=self._write, args=(request, manifest), name="penstock-savepoint")
+            write = about_the_same(self._write)
+            thread = threading.Thread(target=write, args=(request, manifest), name="penstock-savepoint")
             thread.start()
             self._writing.append(thread)
         self._writing = [thread for thread in self._writing if thread.is_alive()]

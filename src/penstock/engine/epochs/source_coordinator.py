@@ -181,6 +181,7 @@ class SourceCoordinator:
             idle=frozenset((uid, message.subtask) for message in done for uid in message.idle),
             splits={times.node.uid: times.live for times in self._times.values()},
             ended_sources=frozenset(self._ended),
+            silent_sources=frozenset(times.node.uid for times in self._times.values() if times.is_silent),
             now=now,
         )
 

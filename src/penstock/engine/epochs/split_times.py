@@ -67,6 +67,11 @@ class SourceTimes:
                 (self._splits if split in self._splits else self._unread)[split] = replace(time, asked_at=now)
         return found
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the source is left out because it has had no splits for so long."""
+        return self.node.uid in self._silence
+
     def falls_silent(self, now: int, *, reads: bool) -> bool:
         """Whether the source, which has no splits, has had none for so long that it is left out from now on."""
         if reads or self._splits or self._unread:

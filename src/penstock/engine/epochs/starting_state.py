@@ -131,6 +131,7 @@ class StartingState:
             next_timer=state.next_timer,
             now=state.now,
             records={"read": state.records_read},
+            operator_records=state.operator_records,
             final=state.final and manifest.final,
         )
 

@@ -23,12 +23,15 @@ may wait is decided where they are sent. Only what makes a session can set these
 
 def check_spark_settings(settings: Mapping[str, str]) -> None:
     """Raises `EnvironmentNotReadyError` where a Spark application was started without what pipelined mode needs."""
-    missing = {key: value for key, value in SETTINGS_AT_START.items() if key not in settings}
-    if missing:
+    others = [
+        f"{key} {value} (it has {settings[key]})" if key in settings else f"{key} {value}"
+        for key, value in SETTINGS_AT_START.items()
+        if settings.get(key, "").strip().lower() != value
+    ]
+    if others:
         raise EnvironmentNotReadyError(
-            "pipelined mode needs a Spark session that was made with "
-            + ", ".join(f"{key} {value}" for key, value in missing.items())
-            + ". Set them where the session is made, or leave it to the job to make one."
+            f"pipelined mode needs a Spark session that was made with {', '.join(others)}. "
+            "Set them where the session is made, or leave it to the job to make one."
         )
 
 

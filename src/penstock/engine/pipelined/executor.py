@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import EnvironmentNotReadyError, FailureReport
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
-from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveSettings, live_header
-from penstock.engine.pipelined.pipelined_plan import collect_pipelined
+from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, LiveSettings, live_header
+from penstock.engine.pipelined.pipelined_plan import collect_pipelined, pipelined_plan
+from penstock.engine.pipelined.plan_ahead import PlanAhead
 from penstock.engine.pipelined.ticks import partitions_of
 from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction
 from penstock.engine.spark.executor import SparkStageExecutor
@@ -22,6 +24,8 @@ from penstock.engine.stages.messages import failure_from_bytes
 from penstock.engine.stages.task_host import TaskSetup
 
 _NO_ROOM = "INSUFFICIENT_SLOT"
+_PLAN_AFTER_SECONDS = 2.0
+"""When the next epoch's plan is made: this one has begun, and records that had to wait are through."""
 
 
 class PipelinedStageExecutor(SparkStageExecutor):
@@ -37,6 +41,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
     ) -> None:
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
+        self._plans = PlanAhead(self._plan, job.name)
         self._under_way: LiveHeader | None = None
         self._next_is_short = False
         self._lock = threading.Lock()
@@ -71,23 +76,36 @@ class PipelinedStageExecutor(SparkStageExecutor):
             if self._under_way is not None:
                 self._cut_short(self._under_way)
 
+    def close(self, *, ended: bool) -> None:
+        """Lets go of the plans that there are."""
+        self._plans.close()
+        super().close(ended=ended)
+
     def _cut_short(self, header: LiveHeader) -> None:
         self._setup.environment.storage.put_if_absent(header.end_mark, b"")
 
     def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
         assert isinstance(header, LiveHeader)
-        frame = self._session.range(0, len(tasks), 1, len(tasks)).mapInArrow(
-            LiveSourceFunction(self._setup, header, tasks, self._reports), ENVELOPE_DDL
+        self._setup.environment.storage.put_if_absent(header.orders, LiveOrders(header, tasks).to_bytes())
+        plan = self._plans.take()
+        self._plans.make_next(min(self._live.seconds / 2, _PLAN_AFTER_SECONDS))
+        return collect_pipelined(self._session, plan, f"penstock-{header.job_id}", header.orders)
+
+    def _plan(self) -> Any:
+        """Of any epoch: what it is told is not in there."""
+        sources = self._job.stage_parallelism[0]
+        frame = self._session.range(0, sources, 1, sources).mapInArrow(
+            LiveSourceFunction(self._setup, self._reports), ENVELOPE_DDL
         )
         for stage in self._job.stages[1:]:
             frame = frame.repartitionById(partitions_of(self._job, stage), "target").mapInArrow(
-                LiveStageFunction(self._setup, header, stage, self._reports), ENVELOPE_DDL
+                LiveStageFunction(self._setup, stage, self._reports), ENVELOPE_DDL
             )
-        return collect_pipelined(self._session, frame, f"penstock-{header.job_id}")
+        return pipelined_plan(self._session, frame)
 
     def _failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
         storage = self._setup.environment.storage
-        marks = [path for path in storage.list(header.directory) if path != header.end_mark]
+        marks = [path for path in storage.list(header.directory) if path not in (header.end_mark, header.orders)]
         return tuple(failure_from_bytes(storage.read(path)) for path in marks)
 
     def _no_room(self, source_tasks: int) -> EnvironmentNotReadyError:

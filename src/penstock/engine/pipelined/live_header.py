@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
@@ -44,9 +45,32 @@ class LiveHeader(EpochHeader):
         """The file whose existence says that the epoch is to end now."""
         return f"{self.directory}/end"
 
+    @property
+    def orders(self) -> str:
+        """The file in which tasks find this header, and what they are to read."""
+        return f"{self.directory}/orders"
+
     def failure_mark(self, stage: int, subtask: int) -> str:
         """The file in which a task says what went wrong."""
         return f"{self.directory}/failure-{stage}-{subtask}"
+
+
+@dataclass(frozen=True)
+class LiveOrders:
+    """What the tasks of an epoch are told, in a file: their functions were sent before it was known."""
+
+    header: LiveHeader
+    tasks: Sequence[Sequence[PlannedRead]]
+    """What each task of stage 0 reads."""
+
+    def to_bytes(self) -> bytes:
+        """For the file."""
+        return pickle.dumps(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> LiveOrders:
+        """Of the file: it is the driver's own, and gone with the epoch."""
+        return pickle.loads(data)
 
 
 def live_header(header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], live: LiveSettings) -> LiveHeader:

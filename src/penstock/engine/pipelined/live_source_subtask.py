@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 
 from penstock.common.batch import Batch
 from penstock.common.errors import UserFunctionError
@@ -188,7 +189,8 @@ class LiveSourceSubtask(SourceSubtask):
             due = min(end, next_tick)
             if now < min(due, next_buffer):
                 # What comes now has to wait: it is worked on together.
-                time.sleep(min(due, next_buffer) - now)
+                with self.waits.waiting():
+                    time.sleep(min(due, next_buffer) - now)
                 now = time.monotonic()
             has_come = self._take_turns(splits, max(0.0, due - now), clock, chains)
             now = time.monotonic()
@@ -232,7 +234,7 @@ class LiveSourceSubtask(SourceSubtask):
     ) -> bool:
         reader = self._live_reader(source)
         try:
-            arrived = reader.poll(seconds)
+            arrived = self._poll(reader, seconds, splits[0].chain)
             clock.advance(chains)
             for place, batch in arrived:
                 splits[place].take(batch)
@@ -245,6 +247,15 @@ class LiveSourceSubtask(SourceSubtask):
         except Exception as error:
             raise user_function_error(error, splits[0].chain.contexts[source]) from error
         return bool(arrived) or has_broken
+
+    def _poll(self, reader: LiveReader, seconds: float, chain: ChainInstance) -> list[tuple[int, Batch]]:
+        """What has come; what that took and was no wait is the source's work."""
+        started, waited = perf_counter(), reader.waited
+        arrived = reader.poll(seconds)
+        waited = reader.waited - waited
+        self.waits.add(waited)
+        chain.times.add(chain.chain.head.uid, perf_counter() - started - waited)
+        return arrived
 
     def _end(self, splits: dict[int, list[_FollowedSplit]]) -> tuple[list[ReadProgress], dict[int, int]]:
         """How far every split has come, and how many records went out on each edge."""

@@ -25,15 +25,24 @@ OF_TASKS = {
 does, in the properties of the job."""
 
 
-def collect_pipelined(session: SparkSession, frame: DataFrame, name: str) -> list[Envelope]:
-    """Runs the plan, which is one linear chain, as one job; returns the envelopes that leave its last stage."""
-    for key, value in {**OF_TASKS, _QUERY: name}.items():
-        session.sparkContext.setLocalProperty(key, value)
+ORDERS = "penstock.orders"
+"""The property that says where tasks find what they are to do."""
+
+
+def pipelined_plan(session: SparkSession, frame: DataFrame) -> Any:
+    """The physical plan of a frame that is one linear chain; good for one job."""
     # Nodes of a plan belong to the session that is the active one of the thread that makes them.
     jvm = cast("Any", session._jvm)  # pyright: ignore[reportPrivateUsage]
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # pyright: ignore[reportPrivateUsage]
     java_frame = cast("Any", frame._jdf)  # pyright: ignore[reportPrivateUsage]
-    rows = _marked(jvm, java_frame.queryExecution().executedPlan()).executeCollect()
+    return _marked(jvm, java_frame.queryExecution().executedPlan())
+
+
+def collect_pipelined(session: SparkSession, plan: Any, name: str, orders: str) -> list[Envelope]:
+    """Runs a plan as one job; returns the envelopes that leave its last stage."""
+    for key, value in {**OF_TASKS, _QUERY: name, ORDERS: orders}.items():
+        session.sparkContext.setLocalProperty(key, value)
+    rows = plan.executeCollect()
     return [
         Envelope(row.getInt(0), row.getInt(1), row.getLong(2), row.getLong(3), row.getInt(4), bytes(row.getBinary(5)))
         for row in rows

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-from pyspark import SparkFiles
+from pyspark import SparkFiles, TaskContext
 
 from penstock.common.errors import PenstockError
-from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
+from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveOrders
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
+from penstock.engine.pipelined.pipelined_plan import ORDERS
 from penstock.engine.spark.task_reports import Reports
 from penstock.engine.spark.worker import partition
 from penstock.engine.stages.envelope import Envelope, Kind, from_arrow, to_arrow
-from penstock.engine.stages.epoch_header import PlannedRead
 from penstock.engine.stages.task_host import TaskSetup
 
 _host = LiveTaskHost(SparkFiles.getRootDirectory)
@@ -27,12 +27,8 @@ class TaskFailedError(PenstockError):
 class LiveSourceFunction:
     """Stage 0 for `mapInArrow`: partition i follows the splits of task i."""
 
-    def __init__(
-        self, setup: TaskSetup, header: LiveHeader, tasks: Sequence[Sequence[PlannedRead]], reports: Reports
-    ) -> None:
+    def __init__(self, setup: TaskSetup, reports: Reports) -> None:
         self._setup = setup
-        self._header = header
-        self._tasks = tasks
         self._reports = reports
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,25 +36,33 @@ class LiveSourceFunction:
         for _ in batches:
             pass
         subtask = partition()
-        rows = _host.run_source(self._setup, self._header, subtask, self._tasks[subtask], self._reports.send)
-        yield from _in_rounds(rows, self._setup, self._header, 0, subtask)
+        orders = _orders(self._setup)
+        rows = _host.run_source(self._setup, orders.header, subtask, orders.tasks[subtask], self._reports.send)
+        yield from _in_rounds(rows, self._setup, orders.header, 0, subtask)
 
 
 class LiveStageFunction:
     """A later stage for `mapInArrow`: partition i is subtask i."""
 
-    def __init__(self, setup: TaskSetup, header: LiveHeader, stage: int, reports: Reports) -> None:
+    def __init__(self, setup: TaskSetup, stage: int, reports: Reports) -> None:
         self._setup = setup
-        self._header = header
         self._stage = stage
         self._reports = reports
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark in the worker."""
         subtask = partition()
-        incoming = from_arrow(batches)
-        rows = _host.run_stage(self._setup, self._header, self._stage, subtask, incoming, self._reports.send)
-        yield from _in_rounds(rows, self._setup, self._header, self._stage, subtask)
+        header = _orders(self._setup).header
+        rows = _host.run_stage(self._setup, header, self._stage, subtask, from_arrow(batches), self._reports.send)
+        yield from _in_rounds(rows, self._setup, header, self._stage, subtask)
+
+
+def _orders(setup: TaskSetup) -> LiveOrders:
+    context = TaskContext.get()
+    assert context is not None
+    path = context.getLocalProperty(ORDERS)
+    assert path is not None
+    return LiveOrders.from_bytes(setup.environment.storage.read(path))
 
 
 def _in_rounds(

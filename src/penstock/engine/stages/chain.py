@@ -29,6 +29,7 @@ from penstock.runtime.operator import MIN_WATERMARK, Operator, OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.timestamps_and_watermarks_operator import TimestampsAndWatermarksOperator
+from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
 from penstock.state.memory import MemoryStore
 from penstock.state.operator_state import UnionLists
 from penstock.state.storage import CheckpointStorage
@@ -47,22 +48,36 @@ class _Port:
 
 @dataclass
 class OperatorCounts:
-    """Records that an operator took and gave in the epoch under way."""
+    """Records that an operator took, gave and dropped in the epoch under way."""
 
     uid: str
+    metrics: MetricGroup
     records_in: int = 0
     records_out: int = 0
+    late_before: int = 0
+    """What the operator's metric, which goes on from epoch to epoch, had come to when the epoch began."""
+
+    def begin_epoch(self) -> None:
+        """Starts from 0."""
+        self.records_in = self.records_out = 0
+        self.late_before = self.metrics.counted(LATE_RECORDS_DROPPED) or 0
+
+    def to_json(self) -> dict[str, int]:
+        """By name; records dropped as late only where the operator can do that."""
+        late = self.metrics.counted(LATE_RECORDS_DROPPED)
+        dropped = {} if late is None else {LATE_RECORDS_DROPPED: late - self.late_before}
+        return {"in": self.records_in, "out": self.records_out, **dropped}
 
 
 class _FanOut:
     """The `Output` of one operator."""
 
-    def __init__(self, chain: ChainInstance, node: Node) -> None:
+    def __init__(self, chain: ChainInstance, node: Node, metrics: MetricGroup) -> None:
         self._chain = chain
         self._node = node
         self._main = _Port()
         self._sides: dict[str, _Port] = {}
-        self.counts = OperatorCounts(node.uid)
+        self.counts = OperatorCounts(node.uid, metrics)
 
     def port(self, side_output: str | None) -> _Port:
         return self._main if side_output is None else self._sides.setdefault(side_output, _Port())
@@ -108,8 +123,8 @@ class _FanOut:
 class _CollectingFanOut(_FanOut):
     """Of an operator whose records come key by key: the few results of each key travel on together."""
 
-    def __init__(self, chain: ChainInstance, node: Node) -> None:
-        super().__init__(chain, node)
+    def __init__(self, chain: ChainInstance, node: Node, metrics: MetricGroup) -> None:
+        super().__init__(chain, node, metrics)
         self._kept: dict[str | None, list[Batch]] = {}
         self._kept_records: Counter[str | None] = Counter()
 
@@ -174,12 +189,12 @@ class ChainInstance:
         self.times = OperatorTimes()
         self.watermarks = dict.fromkeys((node.id for node in chain.nodes), MIN_WATERMARK)
         self._operators: dict[int, Operator] = {}
-        self._outputs = {node.id: _FanOut(self, node) for node in chain.nodes}
+        self._outputs = {node.id: _FanOut(self, node, metrics.add_group(node.uid)) for node in chain.nodes}
         self._key_store: MemoryStore | None = None
         """The state of one key, where the records of a key come one after the other."""
         if chain.sorted_inputs:
             self._key_store = MemoryStore()
-            self._outputs[chain.head.id] = _CollectingFanOut(self, chain.head)
+            self._outputs[chain.head.id] = _CollectingFanOut(self, chain.head, metrics.add_group(chain.head.uid))
         self._parent = {link.target: link.source for link in chain.links}
         self._children: dict[int, list[int]] = {node.id: [] for node in chain.nodes}
         self._edges: dict[int, list[int]] = {node.id: [] for node in chain.nodes}
@@ -246,7 +261,7 @@ class ChainInstance:
             context.processing_time = processing_time
             context.staging = f"{staging}-{quote(context.uid, safe='')}"
         for output in self._outputs.values():
-            output.counts.records_in = output.counts.records_out = 0
+            output.counts.begin_epoch()
         for operator in self._operators.values():
             operator.begin_epoch()
 
@@ -466,6 +481,6 @@ class ChainInstance:
                     yield self.contexts[node_id].uid, list(tokens)
 
     def counts(self) -> Iterator[tuple[str, OperatorCounts]]:
-        """Records in and out per operator uid."""
+        """What each operator counted, by uid."""
         for node in self.chain.nodes:
             yield node.uid, self._outputs[node.id].counts

@@ -12,6 +12,7 @@ from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.evaluator import Evaluator
 from penstock.expressions.exploding import ExplodingEvaluator
 from penstock.functions.batches import BatchFormat
+from penstock.functions.join_kind import JoinKind
 from penstock.plan.async_node import AsyncNode
 from penstock.plan.batch_nodes import BatchesNode, KeyedBatchesNode, KeyedCoBatchesNode, MapBatchesNode
 from penstock.plan.cep_node import CepNode, ChangingPatternsNode
@@ -49,6 +50,7 @@ from penstock.runtime.keyed_co_batches import KeyedCoBatchOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator
 from penstock.runtime.lookup_join import LookupJoinOperator
 from penstock.runtime.operator import Operator
+from penstock.runtime.outer_interval_join import OuterIntervalJoinOperator
 from penstock.runtime.rolling_field import reduce_operator
 from penstock.runtime.rolling_reduction import RollingReductionOperator, can_roll
 from penstock.runtime.sink_writer import SinkWriterOperator
@@ -204,8 +206,11 @@ def _co_group(node: CoGroupNode) -> Operator:
 
 @lowers(IntervalJoinNode)
 def _interval_join(node: IntervalJoinNode) -> Operator:
+    told = node.function, node.lower, node.upper
     kept = node.input_types, node.late_data_tags
-    return IntervalJoinOperator(node.function, node.lower, node.upper, *kept, *_codecs(node))
+    if node.join_kind is JoinKind.INNER:
+        return IntervalJoinOperator(*told, *kept, *_codecs(node))
+    return OuterIntervalJoinOperator(*told, node.join_kind, *kept, *_codecs(node))
 
 
 @lowers(TemporalJoinNode)

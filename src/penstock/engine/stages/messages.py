@@ -39,7 +39,7 @@ class Done:
     received: Mapping[str, int] = field(default_factory=dict[str, int])
     """Records per edge number (as text: JSON keys are text)."""
     operators: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
-    """Per operator uid: records in and out."""
+    """Per operator uid: records in and out, and those that were dropped as late."""
     watermarks: Mapping[str, int] = field(default_factory=dict[str, int])
     """Per operator uid: the watermark that its consumers know."""
     idle: tuple[str, ...] = ()

@@ -25,6 +25,10 @@ class OperatorTimes:
         self._charge()
         self._running.pop()
 
+    def add(self, uid: str, seconds: float) -> None:
+        """An operator has worked so long, as others have found."""
+        self._entered[uid] = self._entered.get(uid, 0.0) + seconds
+
     def take(self) -> dict[str, float]:
         """The ms of every operator since the last call."""
         taken, self._entered = self._entered, {}
@@ -34,6 +38,5 @@ class OperatorTimes:
     def _charge(self) -> None:
         now = perf_counter()
         if self._running:
-            uid = self._running[-1]
-            self._entered[uid] = self._entered.get(uid, 0.0) + now - self._since
+            self.add(self._running[-1], now - self._since)
         self._since = now

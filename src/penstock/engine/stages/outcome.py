@@ -57,7 +57,5 @@ def taken_times(chains: Iterable[ChainInstance]) -> dict[str, float]:
 
 
 def collect_counts(chains: Iterable[ChainInstance]) -> dict[str, dict[str, int]]:
-    """Records in and out of every operator of some chains."""
-    return {
-        uid: {"in": counts.records_in, "out": counts.records_out} for chain in chains for uid, counts in chain.counts()
-    }
+    """Records in and out of every operator of some chains, and those that were dropped as late."""
+    return {uid: counts.to_json() for chain in chains for uid, counts in chain.counts()}

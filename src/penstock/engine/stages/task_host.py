@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from penstock.common.logs import made_about
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.input_waits import InputWaits
 from penstock.engine.stages.job_resources import ShippedFiles
 from penstock.engine.stages.outcome import abort_rows
 from penstock.engine.stages.program_copies import ProgramCopies
@@ -59,7 +60,7 @@ class TaskHost:
                 return abort_rows(error, setup.stage_parallelism, stage=0, subtask=subtask, header=header)
             source = self._sources[key] = self.source_subtask(job, setup.environment, subtask, header.run)
         rows = made_about(source.run(header, reads), **source.about, epoch=header.epoch.number)
-        return reported(rows, 0, subtask, source.metrics, report, operator_times=source.operator_times)
+        return reported(rows, 0, subtask, source.metrics, report, source.waits, operator_times=source.operator_times)
 
     def run_stage(
         self,
@@ -84,8 +85,11 @@ class TaskHost:
                 hosted.release()
                 renewed.metrics = hosted.metrics
             hosted = self._subtasks[key] = renewed
-        rows = made_about(hosted.run(header, incoming), **hosted.about, epoch=header.epoch.number)
-        return reported(rows, stage, subtask, hosted.metrics, report, hosted.fetched_bytes, hosted.operator_times)
+        waits = InputWaits()
+        rows = made_about(hosted.run(header, waits.before_each(incoming)), **hosted.about, epoch=header.epoch.number)
+        return reported(
+            rows, stage, subtask, hosted.metrics, report, waits, hosted.fetched_bytes, hosted.operator_times
+        )
 
     def close(self) -> None:
         """The end of the process or of the job."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.engine.stages.envelope import Envelope, Kind
+from penstock.engine.stages.input_waits import InputWaits
 from penstock.engine.stages.messages import Done, done_from_bytes
 from penstock.runtime.metrics import MetricGroup
 
@@ -31,6 +32,8 @@ class TaskReport:
     """What was read of the subtask's state from the checkpoint: more than 0 where the subtask has moved."""
     operator_ms: Mapping[str, float] = field(default_factory=dict[str, float])
     """How long each operator has worked, by uid."""
+    waited_ms: float = 0.0
+    """How long the task waited for input."""
 
 
 Report = Callable[[TaskReport], None]
@@ -42,6 +45,7 @@ def reported(
     subtask: int,
     metrics: MetricGroup,
     report: Report,
+    waits: InputWaits,
     fetched_bytes: Callable[[], int] = lambda: 0,
     operator_times: Callable[[], Mapping[str, float]] = dict[str, float],
 ) -> Iterator[Envelope]:
@@ -59,6 +63,17 @@ def reported(
         if row.kind == Kind.MESSAGE and (row.seq, row.sender) == (stage, subtask):
             done = done_from_bytes(row.payload)
         yield row
-    busy_ms = round(busy * 1000, 1)
-    fetched = fetched_bytes()
-    report(TaskReport(stage, subtask, busy_ms, size, metrics.snapshot(), done, 0, fetched, operator_times()))
+    waited = min(waits.take(), busy)
+    report(
+        TaskReport(
+            stage,
+            subtask,
+            round((busy - waited) * 1000, 1),
+            size,
+            metrics.snapshot(),
+            done,
+            state_bytes_fetched=fetched_bytes(),
+            operator_ms=operator_times(),
+            waited_ms=round(waited * 1000, 1),
+        )
+    )

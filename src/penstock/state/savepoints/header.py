@@ -117,6 +117,8 @@ class SavepointHeader:
     """Processing time of the epoch."""
     next_timer: int | None = None
     records_read: int = 0
+    operator_records: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    """By uid: records in and out of an operator since the job's first start, and those that were dropped as late."""
     drained: bool = False
     """Whether event time was brought to its end before."""
     published: bool = True
@@ -237,6 +239,9 @@ def _check(header: SavepointHeader, where: str) -> None:
     for name in _INTEGERS:
         _require(type(getattr(header, name)) is int, where, name)
     _require(header.next_timer is None or type(header.next_timer) is int, where, "next_timer")
+    _require(isinstance(header.operator_records, dict), where, "operator_records")
+    for uid, counts in header.operator_records.items():
+        _require(isinstance(counts, dict) and all(type(each) is int for each in counts.values()), where, uid)
     for operator in header.operators:
         _check_operator(operator, where)
     for uid, source in header.sources.items():

@@ -38,6 +38,7 @@ def renamed_header(header: SavepointHeader, old: str, new: str) -> SavepointHead
     return replace(
         header,
         operators=tuple(map(operator, header.operators)),
+        operator_records=by_uid(header.operator_records),
         sources=by_uid(header.sources),
         event_time=event_time,
         generators=by_uid(header.generators),

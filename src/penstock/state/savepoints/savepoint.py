@@ -248,6 +248,7 @@ class Savepoint:
             replace(
                 header,
                 operators=tuple(each for each in header.operators if each.uid != uid),
+                operator_records={each: told for each, told in header.operator_records.items() if each != uid},
                 sources={each: source for each, source in header.sources.items() if each != uid},
                 states=tuple(each for each in header.states if each.uid != uid),
                 timers=tuple(each for each in header.timers if each.uid != uid),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
 
 from penstock.common.errors import SinkError
 from penstock.common.fail_points import reach
 from penstock.connectors.files.file_system import directory_of, file_system_of, name_of
 from penstock.connectors.files.sink.file_assembly import FileAssembly
 from penstock.connectors.files.sink.file_merger import merged_name
-from penstock.connectors.files.sink.settings import HIDDEN, FileSinkSettings
+from penstock.connectors.files.sink.published_note import PublishedNote
+from penstock.connectors.files.sink.settings import FileSinkSettings
 from penstock.connectors.files.sink.staged_parts import check_staged_parts
 from penstock.connectors.sink import Committer, CommitterContext, EpochEnd, EpochId, Token
 
@@ -24,7 +23,7 @@ class FileCommitter(Committer):
         self._directory = settings.directory
         self._context = context
         self._file_system = file_system_of(settings.directory)
-        self._marker = f"{settings.directory}/{HIDDEN}/{quote(context.uid, safe='')}.json"
+        self._note = PublishedNote(settings.directory, context)
         self._assembly = FileAssembly(settings, context.parallelism)
         self._held_back: frozenset[str] | None = None
         """Staged parts of later epochs' files; None: not known yet, so that nothing may be cleaned up."""
@@ -43,7 +42,7 @@ class FileCommitter(Committer):
         """Renames the epoch's files into view; what is in view already stays as it is."""
         if not tokens:
             return
-        published = self._published()
+        published = self._note.newest()
         files = [token for token in tokens if "final" in token]
         if published is not None and published >= epoch:
             # They may have been taken away since by whoever reads the directory.
@@ -55,15 +54,20 @@ class FileCommitter(Committer):
             self._file_system.sync_names(sorted({directory_of(self._path(token["final"])) for token in files}))
             reach("sink.files.renamed")
             self._mark_complete([token["complete"] for token in tokens if "complete" in token])
-            self._mark(epoch)
+            is_newest = self._note.write(epoch)
             reach("sink.files.marked")
-            self._clean_up(epoch, files)
+            if is_newest:
+                self._clean_up(epoch, files)
+            else:
+                # Another driver has taken over, and may be at its merged files. Where it overtakes this one only now,
+                # `_clean_up` can still remove one before it is renamed: that driver fails, and merges again.
+                self._remove_parts(files)
         except OSError as problem:
             raise SinkError(f"the file sink cannot publish epoch {epoch} in {self._directory}: {problem}") from problem
 
     def recover(self, newest: EpochId | None) -> None:
         """Refuses a directory that shows more than the checkpoint knows, or what another job wrote."""
-        published = self._published()
+        published = self._note.newest()
         if published is not None and (newest is None or published > newest):
             known = "no epoch" if newest is None else f"epoch {newest} as its newest"
             raise SinkError(
@@ -113,29 +117,6 @@ class FileCommitter(Committer):
             self._file_system.replace(
                 self._path(f"{bucket}/{commit.success_file}" if bucket else commit.success_file), b""
             )
-
-    def _published(self) -> EpochId | None:
-        """The last epoch that the marker says was published; raises when the marker is another job's."""
-        content = self._file_system.read(self._marker)
-        if content is None:
-            return None
-        try:
-            marker = json.loads(content)
-            job_id: str = marker["job"]
-            epoch = EpochId(*marker["epoch"])
-        except (ValueError, KeyError, TypeError) as problem:
-            raise SinkError(f"{self._marker} is damaged: it does not say which epoch was published last") from problem
-        if job_id != self._context.job_id:
-            raise SinkError(
-                f"{self._directory} holds the output of another job ({job_id}) from a sink with the same uid "
-                f"{self._context.uid!r}; this is job {self._context.job_id}. To go on with that job start from its "
-                f"checkpoint; otherwise write to another directory, give the sink another uid, or remove {self._marker}"
-            )
-        return epoch
-
-    def _mark(self, epoch: EpochId) -> None:
-        content = json.dumps({"job": self._context.job_id, "uid": self._context.uid, "epoch": list(epoch)})
-        self._file_system.replace(self._marker, content.encode())
 
     def _remove_parts(self, files: Sequence[Token]) -> None:
         for part in [part for token in files for part in token["parts"]]:

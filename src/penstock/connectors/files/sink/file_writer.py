@@ -137,4 +137,8 @@ class FileWriter(SinkWriter):
         )
 
     def _not_writable(self, problem: OSError) -> SinkError:
-        return SinkError(f"the file sink cannot write to {self._settings.directory}/{HIDDEN}: {problem}")
+        message = f"the file sink cannot write to {self._settings.directory}/{HIDDEN}: {problem}"
+        if isinstance(problem, FileNotFoundError | FileExistsError):
+            # A driver removes, with the epoch that it publishes, what others have staged for it.
+            message += ". If files were removed there, another driver has taken over the job, or somebody cleans up"
+        return SinkError(message)
