@@ -79,13 +79,13 @@ class Checker:
         """The rows of the answer, in an order of their own."""
         return self._database.execute("SELECT * FROM answer ORDER BY ALL").fetchall()
 
-    def checksum(self, query: str, table: str = "answer") -> tuple[int, int]:
-        """Number of rows and checksum of a table with the result of a query."""
+    def checksum(self, query: str, *, by_length: bool = False) -> tuple[int, int]:
+        """Number of rows of the answer, and their checksum; texts count by their contents, or their length."""
         values = (
-            f"{place} * coalesce({_checked_value(name, kind)}, 0)"
+            f"{place} * coalesce({_checked_value(name, kind, by_length)}, 0)"
             for place, (name, kind) in enumerate(QUERIES[query].result, 1)
         )
-        statement = f"SELECT count(*), sum(h * h) FROM (SELECT ({' + '.join(values)}) % {MODULUS} AS h FROM {table})"
+        statement = f"SELECT count(*), sum(h * h) FROM (SELECT ({' + '.join(values)}) % {MODULUS} AS h FROM answer)"
         found = self._database.execute(statement).fetchone()
         assert found is not None
         return int(found[0]), int(found[1] or 0)
@@ -97,7 +97,7 @@ class Checker:
         self.make_answer(query, result.get("complete_until") or END_OF_TIME)
         if rows is not None:
             return self.check_rows(query, rows)
-        expected = self.checksum(query)
+        expected = self.checksum(query, by_length=result.get("texts") != "contents")
         if (result["rows"], result["checksum"]) == expected:
             return Verdict()
         return Verdict(
@@ -204,9 +204,9 @@ def _typed(columns: Columns) -> str:
     return ", ".join(f'CAST("{name}" AS {_SQL_TYPES[kind]}) AS "{name}"' for name, kind in columns)
 
 
-def _checked_value(name: str, kind: str) -> str:
+def _checked_value(name: str, kind: str, by_length: bool) -> str:
     if kind == TEXT:
-        return _text_number(f'"{name}"')
+        return f'length("{name}")' if by_length else _text_number(f'"{name}"')
     return f'CAST("{name}" * 1000 AS BIGINT)' if kind == DECIMAL else f'"{name}"'
 
 

@@ -12,18 +12,20 @@ import pyarrow.compute as pc
 MODULUS = 65_521
 
 
-def checksum(columns: Sequence[pa.Array]) -> int:
-    """The sum over all rows; columns in the order of the result."""
+def checksum(columns: Sequence[pa.Array], *, by_length: bool = False) -> int:
+    """The sum over all rows; columns in the order of the result. Texts count by their contents, or their length."""
     mixed: Any = np.zeros(len(columns[0]), np.int64)
     for place, column in enumerate(columns, 1):
-        mixed += place * _values(column)
+        mixed += place * _values(column, by_length)
     mixed %= MODULUS
     return int((mixed * mixed).sum())
 
 
-def _values(column: pa.Array) -> Any:
+def _values(column: pa.Array, by_length: bool) -> Any:
     if pa.types.is_string(column.type):
-        return text_numbers(column)
+        if not by_length:
+            return text_numbers(column)
+        column = pc.utf8_length(column)
     column = pc.fill_null(column, 0) if pa.types.is_integer(column.type) else column
     return column.to_numpy(zero_copy_only=False).astype(np.int64)
 

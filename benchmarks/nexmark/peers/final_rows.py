@@ -39,7 +39,8 @@ def count_final_rows(directory: Path, query: Query) -> tuple[int, int]:
 def checksum_of(rows: pa.Table, columns: Columns) -> int:
     """The checksum of these rows."""
     given = ((rows[name].combine_chunks(), kind) for name, kind in columns)
-    return checksum([decimal_thousandths(column) if kind == DECIMAL else column for column, kind in given])
+    values = [decimal_thousandths(column) if kind == DECIMAL else column for column, kind in given]
+    return checksum(values, by_length=True)
 
 
 def _last_versions(files: list[Path], key: tuple[str, ...]) -> Any:

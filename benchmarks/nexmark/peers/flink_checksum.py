@@ -16,14 +16,7 @@ def checksum_query(view: str, columns: Columns) -> str:
 
 def _number(name: str, kind: str) -> str:
     if kind == TEXT:
-        return _text_number(f"`{name}`")
+        return f"CAST(CHAR_LENGTH(`{name}`) AS BIGINT)"
     if kind == DECIMAL:
         return f"CAST(`{name}` * 1000 AS BIGINT)"
     return f"`{name}`"
-
-
-def _text_number(text: str) -> str:
-    """The length of a text and its first, middle and last character: digits of a number to the base 128."""
-    middle, last = f"SUBSTRING({text}, CHAR_LENGTH({text}) / 2 + 1, 1)", f"RIGHT({text}, 1)"
-    characters = f"ASCII({text}) * 16384 + ASCII({middle}) * 128 + ASCII({last})"
-    return f"(CAST(CHAR_LENGTH({text}) AS BIGINT) * 2097152 + {characters})"

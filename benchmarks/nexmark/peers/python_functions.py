@@ -58,14 +58,6 @@ def read_side_input(path: str) -> dict[int, str]:
     return {int(key): value for key, _, value in (line.partition(",") for line in lines)}
 
 
-def text_number(text: str) -> int:
-    """What a text counts in the checksum: its length and its first, middle and last character, to the base 128."""
-    if not text:
-        return 0
-    length = len(text)
-    return ((length * 128 + ord(text[0])) * 128 + ord(text[length // 2])) * 128 + ord(text[-1])
-
-
 def add_price(totals: tuple[int, ...] | None, price: int) -> tuple[int, ...]:
     """Bids in total and by class of price; least, greatest and sum of prices."""
     bids, low, middle, high, least, most, total = totals or NO_TOTALS

@@ -113,15 +113,8 @@ def _square(columns: Columns) -> Column:
 
 def _number(column: Column, kind: str) -> Column:
     if kind == TEXT:
-        return _text_number(column)
+        return f.length(column).cast("long")
     return (column * 1000).cast("long") if kind == DECIMAL else column
-
-
-def _text_number(text: Column) -> Column:
-    """The length of a text and its first, middle and last character: digits of a number to the base 128."""
-    length = f.length(text)
-    middle, last = text.substr(f.shiftright(length, 1) + 1, f.lit(1)), f.right(text, f.lit(1))
-    return length.cast("long") * 2097152 + f.ascii(text) * 16384 + f.ascii(middle) * 128 + f.ascii(last)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,16 @@ import pyarrow as pa
 import pytest
 
 from nexmark.checksums import MODULUS, checksum
-from nexmark.peers.python_functions import text_number
 
 TEXTS = ["0", "1", "nightTime", "otherTime", "", "ab", "xyz_a", "channel-1234", "xyz_b"]
+
+
+def text_number(text: str) -> int:
+    """What a text counts in the checksum: its length and its first, middle and last character, to the base 128."""
+    if not text:
+        return 0
+    length = len(text)
+    return ((length * 128 + ord(text[0])) * 128 + ord(text[length // 2])) * 128 + ord(text[-1])
 
 
 def sum_of(*columns: list[str]) -> int:
@@ -25,6 +32,11 @@ def test_a_slice_counts_its_own_texts_and_null_counts_as_none() -> None:
     texts = pa.array(["passed over", *TEXTS, None, "passed over"]).slice(1, len(TEXTS) + 1)
     assert checksum([texts]) == sum((text_number(text) % MODULUS) ** 2 for text in TEXTS)
     assert checksum([pa.array([None, ""], pa.string())]) == 0
+
+
+def test_by_length_a_text_is_its_number_of_characters() -> None:
+    assert checksum([pa.array(TEXTS)], by_length=True) == sum(len(text) ** 2 for text in TEXTS)
+    assert checksum([pa.array([None, "ab"])], by_length=True) == 4
 
 
 def test_the_number_of_a_text_has_its_length_and_three_of_its_characters() -> None:
