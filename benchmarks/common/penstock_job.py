@@ -11,6 +11,8 @@ from penstock.common import Configuration, Types
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 
 RECORD_TYPE = Types.ROW_NAMED(["k", "v", "ts"], [Types.LONG(), Types.LONG(), Types.LONG()])
+KEY_AND_VALUE = Types.ROW_NAMED(["k", "v"], [Types.LONG(), Types.LONG()])
+"""What a sum per key needs of a record."""
 PARALLELISM = 2
 
 

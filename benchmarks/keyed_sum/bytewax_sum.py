@@ -18,7 +18,7 @@ def key_and_value(record: Record) -> tuple[str, int]:
 
 
 flow = Dataflow("keyed_sum")
-records = op.input("files", flow, JsonFiles())
+records = op.input("files", flow, JsonFiles("k", "v"))
 keyed = op.map("key", records, key_and_value)
 sums = op.stateful_map("sum", keyed, add)
 op.output("count", op.map("value", sums, lambda keyed_sum: keyed_sum[1]), CountingSink())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.contender import parse_arguments
-from common.penstock_job import RECORD_TYPE, make_environment, run_counted
+from common.penstock_job import KEY_AND_VALUE, make_environment, run_counted
 from keyed_sum.running_sum import SUM_TYPE, RunningSum
 from penstock.datastream.connectors.file_system import FileSource, JsonLinesFormat
 
@@ -11,7 +11,7 @@ from penstock.datastream.connectors.file_system import FileSource, JsonLinesForm
 def main() -> None:
     arguments = parse_arguments()
     env = make_environment(arguments)
-    source = FileSource(f"{arguments.input}/part-*.json", JsonLinesFormat(RECORD_TYPE))
+    source = FileSource(f"{arguments.input}/part-*.json", JsonLinesFormat(KEY_AND_VALUE))
     sums = env.from_source(source, source_name="records").key_by("k").process(RunningSum(), SUM_TYPE)
     run_counted(env, sums, arguments)
 

@@ -50,6 +50,8 @@ _LOOPBACK = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.locality.wait": "100ms",
+    # What is exchanged stays in the memory of this machine: to compress it costs more than it saves.
+    "spark.shuffle.compress": "false",
 }
 
 
