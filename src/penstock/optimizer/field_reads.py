@@ -13,7 +13,7 @@ from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.functions.partitioning import NullByteKeySelector
 from penstock.plan.nodes import Exchange, ExchangeKind
 from penstock.tracing import TracedKey, TracedTimestampAssigner
-from penstock.windows.assigner import AlignedWindowAssigner
+from penstock.windows.assigner import AlignedWindowAssigner, is_known
 from penstock.windows.declared_aggregation import DeclaredAggregation
 from penstock.windows.definition import WindowDefinition, has_usual_trigger
 from penstock.windows.session import EventTimeSessionWindows, ProcessingTimeSessionWindows
@@ -93,9 +93,7 @@ def fields_of_windows(window: WindowDefinition) -> Fields:
     aggregation = window.aggregation
     if aggregation is None or window.evictor is not None or not has_usual_trigger(window):
         return None
-    assigner = type(window.assigner)
-    is_ours = assigner.__module__.startswith("penstock.windows.")
-    if not is_ours or not issubclass(assigner, (AlignedWindowAssigner, *_SESSIONS)):
+    if not is_known(window.assigner) or not isinstance(window.assigner, (AlignedWindowAssigner, *_SESSIONS)):
         return None
     return fields_of_aggregates(aggregation)
 

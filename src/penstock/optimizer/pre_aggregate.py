@@ -56,7 +56,6 @@ def can_be_combined(window: WindowDefinition, *, batch: bool) -> bool:
     return (
         window.is_columnar
         and isinstance(window.assigner, AlignedWindowAssigner)
-        and type(window.assigner).__module__.startswith("penstock.windows.")
         # Of records between windows those are late whose own time has passed: a pane does not know how many.
         and window.assigner.covers_all_time
         and (window.reduction is None or _is_associative(window.reduction, batch=batch))
