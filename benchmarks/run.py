@@ -19,7 +19,7 @@ sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests")]
 
 from common.environments import python_of  # noqa: E402
 from common.inputs import InputSpec, expected_of, make_input  # noqa: E402
-from common.measure import Measurement, run_contender  # noqa: E402
+from common.measure import Measurement, of_rounds, run_contender  # noqa: E402
 from common.report import keep, load_results, save_results  # noqa: E402
 from latency.measure import measure_latency  # noqa: E402
 from latency.report import save_latency  # noqa: E402
@@ -73,16 +73,16 @@ def parse_options() -> argparse.Namespace:
 
 
 def run_benchmark(benchmark: Benchmark, records: int | None, only: list[str] | None) -> list[Measurement]:
-    """Runs the contenders of one benchmark."""
-    measurements: list[Measurement] = []
-    for contender in benchmark.contenders:
-        if only and contender.name not in only:
-            continue
-        measurement = measure(benchmark, contender, records or benchmark.records)
-        rate, memory = measurement.records_per_second, measurement.worker_mb
-        print(f"  {contender.name:32} {rate:>12,.0f} records/s {memory:>8.0f} MB", flush=True)
-        measurements.append(measurement)
-    return measurements
+    """Runs the contenders of one benchmark, in turn where there are several rounds."""
+    contenders = [each for each in benchmark.contenders if not only or each.name in only]
+    runs: dict[str, list[Measurement]] = {each.name: [] for each in contenders}
+    for _ in range(benchmark.rounds):
+        for contender in contenders:
+            measurement = measure(benchmark, contender, records or benchmark.records)
+            rate, memory = measurement.records_per_second, measurement.worker_mb
+            print(f"  {contender.name:32} {rate:>12,.0f} records/s {memory:>8.0f} MB", flush=True)
+            runs[contender.name].append(measurement)
+    return [of_rounds(each) for each in runs.values()]
 
 
 def measure(benchmark: Benchmark, contender: Contender, records: int) -> Measurement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import tempfile
 import threading
@@ -33,6 +34,18 @@ class Measurement:
     records_per_second: float
     worker_mb: float
     """The largest resident memory of one Python process below the first."""
+    rates: tuple[float, ...] = ()
+    """Of the single runs, where there were several."""
+
+
+def of_rounds(runs: Sequence[Measurement]) -> Measurement:
+    """Several runs of a contender as one: the median of the rates, the most memory."""
+    if len(runs) == 1:
+        return runs[0]
+    rates = tuple(each.records_per_second for each in runs)
+    return Measurement(
+        runs[0].contender, runs[0].records, statistics.median(rates), max(each.worker_mb for each in runs), rates
+    )
 
 
 def run_contender(

@@ -84,8 +84,12 @@ def throughput_section(benchmark: Benchmark, measurements: list[dict[str, Any]])
         memory = f"{each['worker_mb']:.0f} MB"
         if name == PENSTOCK and benchmark.maximum_worker_mb:
             memory += f" (goal < {benchmark.maximum_worker_mb})"
-        lines.append(f"| {name} | {rate:,.0f} | {ratio} | {goal} | {memory} |")
-    lines += ["", *(f"- {note}" for note in benchmark.notes), ""]
+        of_runs = each.get("rates")
+        spread = f" ({min(of_runs):,.0f} to {max(of_runs):,.0f})" if of_runs else ""
+        lines.append(f"| {name} | {rate:,.0f}{spread} | {ratio} | {goal} | {memory} |")
+    rounds = [f"{benchmark.rounds} rounds, the programs in turn: medians, and the least and greatest."]
+    notes = [*(rounds if benchmark.rounds > 1 else []), *benchmark.notes]
+    lines += ["", *(f"- {note}" for note in notes), ""]
     draw_rates(benchmark, rates)
     lines += [f"![records per second](benchmarks/{benchmark.name}.svg)", ""]
     return "\n".join(lines)

@@ -73,7 +73,7 @@ CONTENDERS = {
             "peers/pyflink_datastream.py",
             environment="pyflink",
             share=0.1,
-            most_events=400_000,
+            most_events=200_000,
         ),
         Contender(SPARK, "Spark Structured Streaming", "peers/spark_streaming.py"),
         Contender(

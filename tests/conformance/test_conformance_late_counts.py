@@ -15,7 +15,7 @@ from penstock.connectors.files import FileSink
 from penstock.datastream import DataStream, OutputTag, StreamExecutionEnvironment
 from penstock.datastream.functions import ProcessWindowFunction
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.testing import ScriptedSource, pause, record, watermark
 
 RECORD = Types.TUPLE([Types.STRING(), Types.INT(), Types.LONG()])

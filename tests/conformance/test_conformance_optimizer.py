@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from penstock.common import WatermarkStrategy
+from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.file_system import FileSource, ParquetFormat
-from penstock.datastream.window import SlidingEventTimeWindows
+from penstock.datastream.functions import combinable
+from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.expressions import col, count, lit, max_, window_end
 
 EVENTS = 6_000
@@ -62,3 +63,28 @@ def test_every_rule_and_the_same_answer(env: StreamExecutionEnvironment, tmp_pat
         assert f"\n  {rule}: " in plan
     results = Counter((row.auction, row.end, row.n, row.highest) for row in windows.execute_and_collect())
     assert results == expected()
+
+
+@combinable
+def mixed(one: Row, other: Row) -> Row:
+    return Row(auction=one.auction, price=one.price ^ other.price, at=0)
+
+
+def test_a_function_that_senders_call_and_the_same_answer(env: StreamExecutionEnvironment) -> None:
+    bid = Types.ROW_NAMED(["auction", "price", "at"], [Types.LONG(), Types.LONG(), Types.LONG()])
+    prices = [(n % 7, n * 7919 % 10_007, n * 10) for n in range(EVENTS)]
+    expected: Counter[tuple[int, int]] = Counter()
+    for auction, price, at in prices:
+        expected[auction, at // 10_000] ^= price
+    stamps = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner("at")
+    windows = (
+        env.from_collection([Row(*each) for each in prices], bid)
+        .assign_timestamps_and_watermarks(stamps)
+        .key_by("auction")
+        .window(TumblingEventTimeWindows.of("10 s"))
+        .reduce(mixed)
+    )
+    windows.print()
+    assert "aggregated before" in env.explain()
+    results = Counter((row.auction, row.price) for row in windows.execute_and_collect())
+    assert results == Counter((auction, price) for (auction, _), price in expected.items())

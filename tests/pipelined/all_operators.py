@@ -38,6 +38,14 @@ ON_SPARK = [
 ]
 
 
+class LabelledAndClosed(Labelled):
+    """Leaves a mark where it is closed."""
+
+    def close(self) -> None:
+        (self._directory / "closed").mkdir(exist_ok=True)
+        (self._directory / "closed" / self._operator).touch()
+
+
 def run_all(
     env: StreamExecutionEnvironment,
     directory: Path,
@@ -47,7 +55,7 @@ def run_all(
     labelled = [
         OPERATORS[operator](env)
         .flat_map(FactsOf(operator), Types.PICKLED_BYTE_ARRAY())
-        .map(Labelled(operator, directory, at_once=False), Types.STRING())
+        .map(LabelledAndClosed(operator, directory, at_once=False), Types.STRING())
         for operator in operators
     ]
     labelled[0].union(*labelled[1:]).sink_to(FileSink(str(directory / "out"), "text"))

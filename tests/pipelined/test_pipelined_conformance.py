@@ -190,3 +190,4 @@ def test_some_of_each_kind_on_spark_with_a_restart(tmp_path: Path, in_epochs: di
     assert process.returncode == 0, errors
     assert (tmp_path / "power is back").exists(), "it went on in the middle"
     assert results(tmp_path) == {operator: in_epochs[operator] for operator in ON_SPARK}
+    assert {path.name for path in (tmp_path / "closed").iterdir()} == set(ON_SPARK), "functions were closed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 
-from penstock.common import Configuration, TypeInformation, Types, WatermarkStrategy
+from penstock.common import Configuration, Row, TypeInformation, Types, WatermarkStrategy
 from penstock.connectors.source import (
     Boundedness,
     EnumeratorContext,
@@ -15,6 +15,7 @@ from penstock.connectors.source import (
     SplitReader,
 )
 from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream.functions import combinable
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.expressions import col, count, lit, max_, window_end
 from penstock.plan.plan import Plan
@@ -99,6 +100,25 @@ def aggregated_before() -> Plan:
     )
 
 
+@combinable
+def _either(one: Row, other: Row) -> Row:
+    return Row(*(max(pair) for pair in zip(one, other, strict=True)))
+
+
+def declared_function() -> Plan:
+    """Senders call a function of which the program says that parts of the records may be reduced first."""
+    stamps = WatermarkStrategy.for_bounded_out_of_orderness("4 s").with_timestamp_assigner("at")
+    return _program(
+        lambda bids: (
+            bids.assign_timestamps_and_watermarks(stamps)
+            .key_by("auction")
+            .window(TumblingEventTimeWindows.of("10 s"))
+            .reduce(_either)
+        ),
+        "declared function",
+    )
+
+
 def folded_constants() -> Plan:
     """What is the same for all records is computed once."""
     return _program(
@@ -143,6 +163,7 @@ RULE_PROGRAMS: dict[str, Callable[[], Plan]] = {
         pushed_filter,
         filtered_exchange,
         aggregated_before,
+        declared_function,
         folded_constants,
         traced_functions,
         recognised_functions,

@@ -7,6 +7,7 @@ from itertools import compress
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.null_columns import filtered_columns
@@ -51,6 +52,7 @@ class Batch:
         "_timestamps",
         "_values",
         "codec",
+        "record_counts",
         "was_made_of_columns",
     )
 
@@ -62,10 +64,13 @@ class Batch:
         columns: list[pa.Array] | None = None,
         timestamps: Timestamps = None,
         keys: list[bytes] | DictionaryKeys | None = None,
+        record_counts: pa.Array | None = None,
     ) -> None:
         if values is None and columns is None:
             raise ValueError("a batch needs values or columns")
         self.codec = codec
+        self.record_counts = record_counts
+        """How many records each one was made of, where they were combined on their way; None: each is one."""
         self.was_made_of_columns = values is None
         """Whether the values, where there are some, are what the columns say; else it may be the other way round."""
         self._values = values
@@ -87,6 +92,15 @@ class Batch:
         if self._values is not None:
             return len(self._values)
         return len(self._columns[0]) if self._columns else 0
+
+    @property
+    def records(self) -> int:
+        """How many records these were before they were combined on their way."""
+        return len(self) if self.record_counts is None else pc.sum(self.record_counts).as_py()
+
+    def records_at(self, place: int) -> int:
+        """How many records the one at a place was made of."""
+        return 1 if self.record_counts is None else self.record_counts[place].as_py()
 
     @property
     def is_columnar(self) -> bool:

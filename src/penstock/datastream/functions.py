@@ -47,6 +47,7 @@ from penstock.functions import (
     TaggedUnion,
     TimerService,
     WindowFunction,
+    combinable,
 )
 
 __all__ = [
@@ -94,4 +95,5 @@ __all__ = [
     "TaggedUnion",
     "TimerService",
     "WindowFunction",
+    "combinable",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.common.job import JobStatus
 from penstock.plan.naming import shown_uid
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 
 if TYPE_CHECKING:
     from penstock.execution.job_client import JobClient
@@ -37,6 +38,9 @@ class JobProgressView:
         ]
         if metrics["back_pressure"]:
             facts.append(("back-pressure", f"{max(metrics['back_pressure'].values()):.0%}"))
+        late = sum(counts.get(LATE_RECORDS_DROPPED, 0) for counts in metrics["operators"].values())
+        if late:
+            facts.append(("dropped as late", f"{late:,} records"))
         if metrics["lag"]:
             facts.append(("waiting in sources", f"{sum(metrics['lag'].values()):,}"))
         return facts

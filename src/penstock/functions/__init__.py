@@ -20,6 +20,7 @@ from penstock.functions.co_process import (
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
+from penstock.functions.combinable_mark import combinable
 from penstock.functions.distributed_cache import DistributedCache
 from penstock.functions.function import Function, KeyedStateStore, RuntimeContext
 from penstock.functions.join import CoGroupFunction, FlatJoinFunction, JoinFunction, ProcessJoinFunction
@@ -98,4 +99,5 @@ __all__ = [
     "TimeDomain",
     "TimerService",
     "WindowFunction",
+    "combinable",
 ]

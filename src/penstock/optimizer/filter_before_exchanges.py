@@ -55,6 +55,5 @@ def _has_columns(plan: Plan, edge: Edge, node: Node) -> bool:
     """Whether what is sent is declared to be what the filter reads."""
     if not isinstance(node, ExpressionNode | TracedNode):
         return False
-    sender = plan.node(edge.source)
-    sent = sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
+    sent = plan.record_type(edge)
     return sent is not None and not sent.is_pickled and sent.exact_key() == node.input_type.exact_key()

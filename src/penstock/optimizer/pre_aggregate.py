@@ -1,24 +1,30 @@
-"""Aggregates records before they cross the exchange to their windows."""
+"""Aggregates records before they cross the exchange to where they are aggregated."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from penstock.plan.nodes import Edge, ExchangeKind
+from penstock.common.typeinfo import TypeInformation
+from penstock.functions.combinable_mark import is_combinable
+from penstock.functions.field_aggregation import FieldReduceFunction
+from penstock.optimizer.known_reductions import reduction_by_key
+from penstock.plan.nodes import Edge, ExchangeKind, ReduceNode
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
+from penstock.tracing import NotTraceable
 from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition
 from penstock.windows.field_reduction import FieldReduction
 
 
 class PreAggregate:
-    """Lets senders combine the records of each key and pane, for windows that are computed as columns.
+    """Lets senders combine the records of each key and pane, for windows, and of each key, for a `reduce` in batch.
 
     They do so where there are many records for a key and a pane, which they see when they have them; a key with most of
-    the records is then no more work for its subtask than any other. Records that come too late are found where they
-    arrive, so it needs windows whose late records nobody reads. Where a record fails, all of its batch are sent as they
-    are: it may be late, and then it fails nothing.
+    the records is then no more work for its subtask than any other. It needs aggregates by name, or a function of which
+    it is known or declared (`@combinable`) that parts of the records can be reduced on their own. Records that come too
+    late are found where they arrive, so it needs windows whose late records nobody reads. Where a record fails, all of
+    its batch are sent as they are: it may be late, and then it fails nothing.
     """
 
     name = "pre-aggregate"
@@ -42,29 +48,65 @@ class PreAggregate:
 
 def _can_be_combined(plan: Plan, edge: Edge) -> bool:
     node = plan.node(edge.target)
+    if edge.is_combined or edge.exchange.kind is not ExchangeKind.HASH or node.side_outputs:
+        return False
+    if isinstance(node, WindowNode) and node.window.is_columnar:
+        return _has_common_panes(node.window) and _is_combined_in_columns(node.window, batch=plan.batch)
+    # The program's own functions are called with whole records, and may change them: where that fails, columns have
+    # them still as they were.
+    if any(not _is_typed(plan.record_type(each)) or each.fields is not None for each in plan.inputs(node.id)):
+        return False
+    if isinstance(node, WindowNode):
+        return _has_common_panes(node.window) and _is_declared(node.window)
+    # A stream sends a result for every record: there is nothing to combine.
+    return isinstance(node, ReduceNode) and plan.batch and _parts_can_be_reduced(plan, node)
+
+
+def _has_common_panes(window: WindowDefinition) -> bool:
+    """Whether all keys have the same windows, one after the other.
+
+    Of records between windows those are late whose own time has passed: a pane does not know how many.
+    """
+    return isinstance(window.assigner, AlignedWindowAssigner) and window.assigner.covers_all_time
+
+
+def _is_combined_in_columns(window: WindowDefinition, *, batch: bool) -> bool:
+    return window.reduction is None or _is_associative(window.reduction, is_ordered=not batch)
+
+
+def _is_declared(window: WindowDefinition) -> bool:
+    """Whether the program says so of its function, and nothing but that is against columns."""
     return (
-        isinstance(node, WindowNode)
-        and not edge.is_combined
-        and edge.exchange.kind is ExchangeKind.HASH
-        and not node.side_outputs
-        and can_be_combined(node.window, batch=plan.batch)
+        window.reduce_function is not None and window.why_not_columnar is None and is_combinable(window.reduce_function)
     )
 
 
-def can_be_combined(window: WindowDefinition, *, batch: bool) -> bool:
-    """Whether senders can do a part of the work of these windows."""
-    return (
-        window.is_columnar
-        and isinstance(window.assigner, AlignedWindowAssigner)
-        # Of records between windows those are late whose own time has passed: a pane does not know how many.
-        and window.assigner.covers_all_time
-        and (window.reduction is None or _is_associative(window.reduction, batch=batch))
-    )
+def _parts_can_be_reduced(plan: Plan, node: ReduceNode) -> bool:
+    if is_combinable(node.function):
+        return True
+    reduction = _known_reduction(plan, node)
+    return reduction is not None and _is_associative(reduction, is_ordered=False)
 
 
-def _is_associative(reduction: FieldReduction, *, batch: bool) -> bool:
+def _known_reduction(plan: Plan, node: ReduceNode) -> FieldReduction | None:
+    """What the function does, where rules before this one have found out or need not look into it."""
+    if node.reduction is None and not isinstance(node.function, FieldReduceFunction):
+        return None
+    assert node.output_type is not None
+    try:
+        return reduction_by_key(plan, node, node.function, node.output_type)
+    except NotTraceable:
+        return None
+
+
+def _is_typed(record_type: object) -> bool:
+    """Whether records have columns."""
+    return isinstance(record_type, TypeInformation) and not record_type.is_pickled
+
+
+def _is_associative(reduction: FieldReduction, *, is_ordered: bool) -> bool:
     """Whether parts of the records can be reduced on their own: sums of floating-point numbers are not.
 
     A stream's records are in the order of arrival, which senders keep; those of a batch in that of their times.
     """
-    return not reduction.is_folded and not (batch and reduction.is_ordered)
+    return not reduction.is_folded and (is_ordered or not reduction.is_ordered)

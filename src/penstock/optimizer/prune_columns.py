@@ -6,7 +6,7 @@ import dataclasses
 
 import pyarrow as pa
 
-from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.common.typeinfo import CompositeTypeInfo
 from penstock.optimizer.field_reads import (
     Fields,
     both,
@@ -93,7 +93,7 @@ class _Reads:
 
     def _read_by(self, node: Node) -> Fields:
         edge = self._plan.inputs(node.id)[0]
-        record_type = _record_type(self._plan, edge)
+        record_type = self._plan.record_type(edge)
         if not isinstance(record_type, CompositeTypeInfo):
             return None
         read: Fields = None
@@ -138,16 +138,11 @@ def _narrowed(node: SourceNode, reads: _Reads) -> SourceNode | None:
 
 
 def _sent_fields(plan: Plan, edge: Edge, reads: _Reads) -> tuple[str, ...] | None:
-    read, record_type = reads.of_input(edge.target), _record_type(plan, edge)
+    read, record_type = reads.of_input(edge.target), plan.record_type(edge)
     if read is None or plan.is_chained(edge) or plan.is_sorted(edge) or not isinstance(record_type, CompositeTypeInfo):
         return None
     fields = tuple(name for name in record_type.get_field_names() if name in read)
     return None if len(fields) == len(record_type.get_field_names()) else fields
-
-
-def _record_type(plan: Plan, edge: Edge) -> TypeInformation | None:
-    sender = plan.node(edge.source)
-    return sender.output_type if edge.side_output is None else sender.side_outputs[edge.side_output]
 
 
 def _cheapest(record_type: CompositeTypeInfo) -> str:

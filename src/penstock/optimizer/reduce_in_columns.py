@@ -5,22 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TypeGuard
 
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo, TypeInformation
-from penstock.expressions.type_rules import is_boolean, is_integer, is_temporal, is_text
+from penstock.common.typeinfo import TypeInformation
 from penstock.functions.aggregation import AggregateFunction
-from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
-from penstock.plan.nodes import Exchange, ExchangeKind, Node
+from penstock.functions.field_aggregation import FieldReduceFunction
+from penstock.optimizer.known_reductions import reduction_by_key
+from penstock.plan.nodes import Node
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
-from penstock.tracing import NotTraceable, TracedAccumulation, TracedKey, trace_reduction
+from penstock.tracing import NotTraceable, TracedAccumulation
 from penstock.windows.definition import WindowDefinition
-from penstock.windows.field_reduction import FieldCombination, FieldReduction
-
-_COMBINATIONS = {
-    FieldAggregation.SUM: FieldCombination.SUM,
-    FieldAggregation.MIN: FieldCombination.MIN,
-    FieldAggregation.MAX: FieldCombination.MAX,
-}
+from penstock.windows.field_reduction import FieldReduction
 
 
 class ReduceInColumns:
@@ -103,61 +97,8 @@ def _accumulation_of(function: AggregateFunction, record_type: TypeInformation) 
 
 
 def _reduction_by_key(plan: Plan, node: WindowNode, record_type: TypeInformation) -> FieldReduction:
-    reduction = _reduction_of(node.window.reduce_function, record_type)
+    reduction = reduction_by_key(plan, node, node.window.reduce_function, record_type)
     if plan.batch and reduction.is_folded:
         # For the order of time the records would have to be sorted.
         raise NotTraceable("a batch adds floating-point numbers in the order of time")
-    exchanges = [edge.exchange for edge in plan.inputs(node.id)]
-    keys = set.intersection(*(_key_places(exchange, reduction) for exchange in exchanges))
-    fields = [FieldCombination.SAME if place in keys else each for place, each in enumerate(reduction.fields)]
-    return dataclasses.replace(reduction, fields=tuple(fields))
-
-
-def _reduction_of(function: object, record_type: TypeInformation) -> FieldReduction:
-    if isinstance(function, FieldReduceFunction):
-        return _of_field(function, record_type)
-    return trace_reduction(function, record_type)
-
-
-def _of_field(function: FieldReduceFunction, record_type: TypeInformation) -> FieldReduction:
-    combination = _COMBINATIONS.get(function.aggregation)
-    if combination is None:
-        raise NotTraceable(f"{function.aggregation.value} keeps whole records")
-    if isinstance(record_type, CompositeTypeInfo):
-        types, place = list(record_type.get_field_types()), function.place_in(record_type)
-    else:
-        types, place = [record_type], 0
-    if place is None:
-        raise NotTraceable("the records have no such field")
-    if not _can_be_columns(combination, types[place]):
-        raise NotTraceable(f"{function.aggregation.value} of {types[place]} is not computed in columns")
-    fields = [FieldCombination.FIRST] * len(types)
-    fields[place] = combination
-    return FieldReduction(record_type, tuple(fields))
-
-
-def _can_be_columns(combination: FieldCombination, values: TypeInformation) -> bool:
-    # A FLOAT is computed with more digits than its column has.
-    if is_integer(values) or (isinstance(values, BasicTypeInfo) and values.basic_type is BasicType.DOUBLE):
-        return True
-    is_comparable = is_text(values) or is_boolean(values) or is_temporal(values)
-    return combination is not FieldCombination.SUM and is_comparable
-
-
-def _key_places(exchange: Exchange, reduction: FieldReduction) -> set[int]:
-    """The fields that are the same in all records of a key."""
-    if exchange.kind is not ExchangeKind.HASH:
-        return set()
-    names = reduction.names
-    if exchange.key_fields:
-        found = [field if isinstance(field, int) else names.index(field) for field in exchange.key_fields]
-    elif isinstance(exchange.key_selector, TracedKey) and exchange.key_selector.program is not None:
-        found = exchange.key_selector.program.fields
-    else:
-        return set()
-    return {
-        place
-        for place in found
-        if reduction.fields[place] in (FieldCombination.FIRST, FieldCombination.LAST)
-        and (is_integer(reduction.types[place]) or is_text(reduction.types[place]))
-    }
+    return reduction

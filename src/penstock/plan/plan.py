@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from penstock.common.errors import PlanError
+from penstock.common.typeinfo import TypeInformation
 from penstock.plan.html_form import to_html
 from penstock.plan.invariants import check_invariants
 from penstock.plan.layout import Chain, Layout, Stage, check_layout
@@ -73,6 +74,11 @@ class Plan:
     def is_sorted(self, edge: Edge) -> bool:
         """Whether an edge's records reach its target sorted by key: in batch execution, where the target wants it."""
         return self.batch and edge.exchange.kind is ExchangeKind.HASH and self.node(edge.target).wants_sorted_keys
+
+    def record_type(self, edge: Edge) -> TypeInformation | None:
+        """The type of the records that travel on an edge; None where it is not declared."""
+        sender = self.node(edge.source)
+        return sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
 
     @cached_property
     def exchanges(self) -> tuple[Edge, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 from penstock.common.batch import Batch
@@ -87,7 +88,7 @@ class AlignedWindowOperator(WindowOperator):
                     self._state.current_key = self._pane.key = key
                     self._add(value, time, known, key + known.suffix)
             if not is_added:
-                self._skip(value, time, bool(windows))
+                self._skip(value, time, bool(windows), batch.records_at(len(batch) - length_hint(records) - 1))
             if len(self._values) >= BATCH_SIZE:
                 yield
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from penstock.functions import metrics as interface
 
+LATE_RECORDS_DROPPED = "num_late_records_dropped"
+"""Counts what came too late, and went to no side output."""
+
 
 class Counter(interface.Counter):
     """A number that goes up and down."""

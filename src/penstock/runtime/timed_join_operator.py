@@ -12,9 +12,9 @@ from penstock.common.typeinfo import TypeInformation
 from penstock.functions.output_tag import OutputTag
 from penstock.functions.timer_service import TimeDomain
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.timers import TimerQueue
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
 from penstock.state.time_buckets import TimeBuckets
 
 LEFT, RIGHT = 0, 1

@@ -16,6 +16,7 @@ from penstock.runtime.columnar_windows.column_state import remove_windows_of_col
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.runtime.known_windows import KnownWindow, KnownWindows
 from penstock.runtime.merging_window_set import MergingWindowSet
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.runtime.operator import MAX_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE, SendError
 from penstock.runtime.runtime_context import OperatorRuntimeContext
@@ -41,8 +42,6 @@ from penstock.windows.assigner import MergingWindowAssigner, require_timestamp
 from penstock.windows.definition import WindowDefinition
 from penstock.windows.session import SessionWindows
 from penstock.windows.trigger import TriggerResult
-
-LATE_RECORDS_DROPPED = "num_late_records_dropped"
 
 Steps = Iterator[None]
 """Work that pauses whenever there are enough results to be sent on."""
@@ -280,8 +279,8 @@ class WindowOperator(KeyedFunctionOperator):
     def _is_late(self, known: KnownWindow) -> bool:
         return self._is_event_time and known.cleanup_time <= self.current_watermark
 
-    def _skip(self, value: Any, timestamp: int | None, had_windows: bool) -> None:
-        """A record that no open window takes: a late one goes to the side output, or is counted.
+    def _skip(self, value: Any, timestamp: int | None, had_windows: bool, records: int = 1) -> None:
+        """A record that no open window takes, or so many in one: a late one goes to the side output, or is counted.
 
         The windows of a custom assigner may be gone although the record is not late; it is counted too.
         """
@@ -289,7 +288,7 @@ class WindowOperator(KeyedFunctionOperator):
         if is_late and self._late_tag is not None:
             self._sender.send_side(self._late_tag, value, timestamp)
         elif is_late or had_windows:
-            self._dropped.inc()
+            self._dropped.inc(records)
 
     # --- windows that merge
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from common import report
+from common.measure import Measurement, of_rounds
 from common.report import keep, save_results
 from suite import FUNCTION_BY_FUNCTION, KEYED_SUM, PENSTOCK, STATELESS
 
@@ -52,6 +54,14 @@ def test_a_ratio_is_that_of_the_program_that_the_goal_names(page: Path) -> None:
     save_results({STATELESS.name: given})
     assert f"| {loop} | 100 | 0.90 x | >= 0.7 x |" in page.read_text()
     assert f"| {bytewax} | 200 | 2.00 x | >= 1.0 x |" in page.read_text()
+
+
+def test_of_several_rounds_the_median_counts_and_the_spread_is_told(page: Path) -> None:
+    runs = [Measurement(PENSTOCK, 10, rate, memory) for rate, memory in ((90.0, 5.0), (300.0, 7.0), (100.0, 6.0))]
+    measured = of_rounds(runs)
+    assert (measured.records_per_second, measured.worker_mb) == (100.0, 7.0)
+    save_results({KEYED_SUM.name: [dataclasses.asdict(measured)]})
+    assert "| Penstock | 100 (90 to 300) |" in page.read_text()
 
 
 def test_the_cost_of_a_record_is_told_for_every_size_of_state(page: Path) -> None:

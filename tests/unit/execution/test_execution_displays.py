@@ -15,8 +15,10 @@ from rich.console import Console
 from penstock.cli.job_table import JobTable
 from penstock.common import Configuration, JobExecutionException
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.execution.live_display import in_notebook, show_live
 from penstock.execution.progress_view import JobProgressView
+from penstock.testing import ScriptedSource, record, watermark
 
 
 @pytest.fixture
@@ -100,6 +102,16 @@ def test_a_job_in_a_terminal(env: StreamExecutionEnvironment) -> None:
     text = console.export_text()
     assert "numbers & more: FINISHED" in text
     assert "records read     3" in text
+
+
+def test_records_that_came_too_late_are_told(env: StreamExecutionEnvironment) -> None:
+    script = [record("on time", 5), watermark(20), record("late", 6), record("later", 7)]
+    windows = env.from_source(ScriptedSource(script)).key_by(len).window(TumblingEventTimeWindows.of(10))
+    windows.reduce(max).add_sink(lambda text: None)
+    client = env.execute_async("late")
+    client.wait()
+    assert ("dropped as late", "2 records") in JobProgressView(client).facts()
+    assert "dropped as late" not in dict(JobProgressView(ended_job(env)).facts())
 
 
 def test_outside_a_notebook_nothing_is_displayed(

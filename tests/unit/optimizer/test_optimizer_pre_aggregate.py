@@ -23,8 +23,8 @@ from penstock.engine.stages import edge_writer
 from penstock.engine.stages.envelope import Kind
 from penstock.execution.submit import plan_to_run
 from penstock.expressions import avg, count, max_, min_, sum_, window_end, window_start
-from penstock.runtime.columnar_windows import pane_combiner
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
+from penstock.runtime import pane_groups
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.testing import ScriptedSource, fail, local_environment, record, watermark
 from penstock.testing.memory_sink import MemorySink
 from penstock.testing.script import Watermark
@@ -51,7 +51,7 @@ ASSIGNERS = (
 @pytest.fixture
 def always_combines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge_writer, "FEWEST_RECORDS", 1)
-    monkeypatch.setattr(pane_combiner, "_MOST_GROUPS_PER_RECORD", 1.0)
+    monkeypatch.setattr(pane_groups, "_MOST_GROUPS_PER_RECORD", 1.0)
 
 
 def environment(disabled: str = "") -> StreamExecutionEnvironment:

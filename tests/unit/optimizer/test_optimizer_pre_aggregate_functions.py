@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from penstock.common import Row, Types
 from penstock.common.errors import JobExecutionException
 from penstock.datastream import WindowedStream
-from penstock.datastream.functions import AggregateFunction
+from penstock.datastream.functions import AggregateFunction, combinable
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.execution.submit import plan_to_run
 from penstock.expressions import col, count, sum_
@@ -49,12 +49,18 @@ def _kept(one: Row, other: Row) -> Row:
     return Row(k=one.k, v=max(one.v, other.v), x=other.x, s=one.s)
 
 
+@combinable
+def _pooled(one: Row, other: Row) -> Row:
+    return Row(k=one.k, v=one.v ^ other.v, x=0.5, s="".join(sorted(one.s + other.s))[:3])
+
+
 FUNCTIONS: dict[str, Applied] = {
     "the sum, with the rest of the first": lambda windows: windows.sum("v"),
     "the greatest float, be it NaN": lambda windows: windows.max("x"),
     "the least text": lambda windows: windows.min("s"),
     "a reduce of first, last and greatest": lambda windows: windows.reduce(_kept),
     "an aggregate function": lambda windows: windows.aggregate(Totals(), output_type=Types.STRING()),
+    "a function that is declared": lambda windows: windows.reduce(_pooled),
     "an expression": lambda windows: windows.aggregate(n=count(), whole=sum_(col("v") // 3)),
 }
 
@@ -85,6 +91,7 @@ def test_it_is_done(function: str) -> None:
 def test_in_a_batch_the_first_is_the_earliest_wherever_it_is() -> None:
     assert not is_combined(FUNCTIONS["a reduce of first, last and greatest"], "BATCH")
     assert is_combined(FUNCTIONS["an aggregate function"], "BATCH")
+    assert is_combined(FUNCTIONS["a function that is declared"], "BATCH")
 
 
 @pytest.mark.usefixtures("always_combines")

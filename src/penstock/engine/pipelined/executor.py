@@ -15,7 +15,8 @@ from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, Liv
 from penstock.engine.pipelined.pipelined_plan import collect_pipelined, pipelined_plan
 from penstock.engine.pipelined.plan_ahead import PlanAhead
 from penstock.engine.pipelined.ticks import partitions_of
-from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction
+from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction, close_job
+from penstock.engine.spark.closing import close_in_workers
 from penstock.engine.spark.executor import SparkStageExecutor
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
@@ -81,6 +82,11 @@ class PipelinedStageExecutor(SparkStageExecutor):
         self._plans.close()
         super().close(ended=ended)
 
+    def _close_in_workers(self) -> None:
+        # There are far more slots than workers. One for each task, and as many for those that publish beside them.
+        workers = min(2 * self._tasks(self._job.stage_parallelism[0]), self._session.sparkContext.defaultParallelism)
+        close_in_workers(self._session, self._job, self._setup, close_job, workers)
+
     def _cut_short(self, header: LiveHeader) -> None:
         self._setup.environment.storage.put_if_absent(header.end_mark, b"")
 
@@ -108,8 +114,12 @@ class PipelinedStageExecutor(SparkStageExecutor):
         marks = [path for path in storage.list(header.directory) if path not in (header.end_mark, header.orders)]
         return tuple(failure_from_bytes(storage.read(path)) for path in marks)
 
+    def _tasks(self, source_tasks: int) -> int:
+        """How many tasks run at the same time."""
+        return source_tasks + sum(partitions_of(self._job, stage) for stage in self._job.stages[1:])
+
     def _no_room(self, source_tasks: int) -> EnvironmentNotReadyError:
-        needed = source_tasks + sum(partitions_of(self._job, stage) for stage in self._job.stages[1:])
+        needed = self._tasks(source_tasks)
         return EnvironmentNotReadyError(
             f"in pipelined mode all {needed} tasks of the job '{self._job.name}' run at the same time, and Spark has "
             f"fewer slots free. Lower the parallelism, or give it more: spark.master local[{needed + 2}], more "

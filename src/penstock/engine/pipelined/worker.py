@@ -20,6 +20,11 @@ _host = LiveTaskHost(SparkFiles.getRootDirectory)
 """One per worker process, as in epochs mode."""
 
 
+def close_job(job_id: str) -> None:
+    """The end of a job in this process."""
+    _host.close_job(job_id)
+
+
 class TaskFailedError(PenstockError):
     """A task has failed and has left a report of it in the checkpoint; Spark ends the tasks beside it."""
 

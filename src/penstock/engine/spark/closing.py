@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from penstock.common.logs import job_logger
-from penstock.engine.spark import worker
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.task_host import TaskSetup
 
@@ -22,8 +21,9 @@ _OVERLAP_SECONDS = 0.1
 class CloseFunction:
     """A task that closes a job in the worker that it runs in."""
 
-    def __init__(self, setup: TaskSetup) -> None:
+    def __init__(self, setup: TaskSetup, close_job: Callable[[str], None]) -> None:
         self._setup = setup
+        self._close_job = close_job
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark in the worker; yields what went wrong."""
@@ -31,7 +31,7 @@ class CloseFunction:
             pass
         failure: list[str] = []
         try:
-            worker.close_job(self._setup.environment.job_id)
+            self._close_job(self._setup.environment.job_id)
         except Exception as error:
             failure.append(f"{type(error).__name__}: {error}")
         self._setup.environment.remove_local_state()
@@ -40,8 +40,10 @@ class CloseFunction:
         yield pa.RecordBatch.from_pydict({"failure": pa.array(failure, pa.string())})
 
 
-def close_in_workers(session: SparkSession, job: CompiledJob, setup: TaskSetup) -> None:
-    """Closes the functions of a job that has ended, in as many workers as can run at once.
+def close_in_workers(
+    session: SparkSession, job: CompiledJob, setup: TaskSetup, close_job: Callable[[str], None], workers: int
+) -> None:
+    """Closes the functions of a job that has ended, by calling `close_job` in so many workers.
 
     It is done where it makes a difference: where a function has something to close, or state lies on other machines.
     What goes wrong is logged: the job has ended.
@@ -51,11 +53,10 @@ def close_in_workers(session: SparkSession, job: CompiledJob, setup: TaskSetup) 
     if is_here and not any(_has_close(value) for value in _functions(job)):
         return
     logger = job_logger(job.name)
-    slots = context.defaultParallelism
     try:
         context.setJobDescription(f"{job.name}: close")
         # By the same way as stages: Spark has other workers for other ways.
-        tasks = session.range(0, slots, 1, slots).mapInArrow(CloseFunction(setup), "failure string")
+        tasks = session.range(0, workers, 1, workers).mapInArrow(CloseFunction(setup, close_job), "failure string")
         failures = [row.failure for row in tasks.collect()]
     except (PySparkException, Py4JError, OSError) as error:
         failures = [type(error).__name__]

@@ -18,7 +18,7 @@ from penstock.engine.spark.revival import is_alive, jvm_answers
 from penstock.engine.spark.spark_errors import short_message
 from penstock.engine.spark.sticky_stages import StickyStages
 from penstock.engine.spark.task_reports import Reports
-from penstock.engine.spark.worker import PublishFunction, SourceStageFunction, StageFunction
+from penstock.engine.spark.worker import PublishFunction, SourceStageFunction, StageFunction, close_job
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
@@ -89,8 +89,13 @@ class SparkStageExecutor:
             return
         self._sticky.close()
         if ended:
-            close_in_workers(self._session, self._job, self._setup)
+            self._close_in_workers()
             self._setup.environment.remove_local_state()
+
+    def _close_in_workers(self) -> None:
+        close_in_workers(
+            self._session, self._job, self._setup, close_job, self._session.sparkContext.defaultParallelism
+        )
 
 
 @contextmanager

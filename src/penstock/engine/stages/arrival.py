@@ -17,4 +17,10 @@ def arrived(edge: CompiledEdge, content: bytes) -> Batch:
     codec = codec_for(edge.record_type)
     assert codec.schema is not None
     columns = widened(sent.columns, edge.columns, codec.schema)
-    return Batch(codec, columns=columns, timestamps=sent.either_timestamps, keys=sent.dictionary_keys)
+    return Batch(
+        codec,
+        columns=columns,
+        timestamps=sent.either_timestamps,
+        keys=sent.dictionary_keys,
+        record_counts=sent.record_counts,
+    )

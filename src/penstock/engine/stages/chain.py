@@ -12,6 +12,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError, UserFunctionError
 from penstock.connectors.sink import EpochId
 from penstock.engine.stages import payload
+from penstock.engine.stages.combining import combining_of
 from penstock.engine.stages.compiled import CompiledChain, CompiledEdge
 from penstock.engine.stages.edge_writer import EdgeWriter
 from penstock.engine.stages.envelope import Envelope
@@ -22,14 +23,12 @@ from penstock.engine.stages.operator_times import OperatorTimes
 from penstock.functions.adapt import close_function, open_function
 from penstock.plan.nodes import Node
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
-from penstock.runtime.columnar_windows.pane_combiner import PaneCombiner
 from penstock.runtime.failures import user_function_error
-from penstock.runtime.metrics import MetricGroup
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED, MetricGroup
 from penstock.runtime.operator import MIN_WATERMARK, Operator, OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.sink_writer import SinkWriterOperator
 from penstock.runtime.timestamps_and_watermarks_operator import TimestampsAndWatermarksOperator
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
 from penstock.state.memory import MemoryStore
 from penstock.state.operator_state import UnionLists
 from penstock.state.storage import CheckpointStorage
@@ -242,9 +241,7 @@ class ChainInstance:
             operator.open(self.contexts[node_id])
         for edge in chain.outputs:
             self._open_exchange(edge)
-        self._combiners = {
-            edge.number: PaneCombiner(edge.combined) for edge in chain.outputs if edge.combined is not None
-        }
+        self._combining = {edge.number: combining_of(edge) for edge in chain.outputs}
 
     def _open_exchange(self, edge: CompiledEdge) -> None:
         context = self.contexts[edge.source]
@@ -268,9 +265,7 @@ class ChainInstance:
     def set_writers(self, sender: int, emit: list[Envelope]) -> None:
         """Edge writers for one sender; rows are appended to `emit`."""
         self.writers = {
-            edge.number: EdgeWriter(
-                edge, codec_for(edge.sent_type), sender, emit.append, self._combiners.get(edge.number)
-            )
+            edge.number: EdgeWriter(edge, codec_for(edge.sent_type), sender, emit.append, self._combining[edge.number])
             for edge in self.chain.outputs
         }
 
@@ -297,7 +292,7 @@ class ChainInstance:
 
     def process(self, batch: Batch, edge: CompiledEdge) -> None:
         """Records that arrive at the head."""
-        self._outputs[self.chain.head.id].counts.records_in += len(batch)
+        self._outputs[self.chain.head.id].counts.records_in += batch.records
         self.times.enter(self.chain.head.uid)
         self._operators[self.chain.head.id].process(batch, edge.input_index)
         self.times.leave()
@@ -311,6 +306,10 @@ class ChainInstance:
         self.times.leave()
         self._outputs[self.chain.head.id].counts.records_in += records
         return records
+
+    def count_combined(self, records: int) -> None:
+        """So many more records came to the head than were counted: they were combined on their way."""
+        self._outputs[self.chain.head.id].counts.records_in += records
 
     def end_key(self) -> None:
         """The head's current key has no more records."""

@@ -12,7 +12,7 @@ from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
 from penstock.connectors.declared_rows import row_of_fields
 from penstock.engine.stages.edge_condition import EdgeCondition
 from penstock.engine.stages.job_resources import JobResources
-from penstock.plan.nodes import Exchange, ExchangeKind, Node, SourceNode
+from penstock.plan.nodes import Exchange, ExchangeKind, Node, ReduceNode, SourceNode
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
 from penstock.windows.definition import WindowDefinition
@@ -43,6 +43,8 @@ class CompiledEdge:
     """What records must fulfil to be sent; None: all are."""
     combined: WindowDefinition | None = None
     """The windows whose aggregates records are made to before they are sent, as far as that goes."""
+    reduced_by: Any = None
+    """The function that records are reduced by before they are sent, as far as that goes."""
 
     @cached_property
     def sent_type(self) -> TypeInformation | None:
@@ -145,7 +147,7 @@ def compile_plan(plan: Plan) -> CompiledJob:
         if chain_of[edge.source] == chain_of[edge.target]:
             links.append(ChainLink(edge.source, edge.target, edge.side_output))
             continue
-        record_type = source.output_type if edge.side_output is None else source.side_outputs[edge.side_output]
+        record_type = plan.record_type(edge)
         columns = condition = None
         if edge.condition is not None:
             assert record_type is not None
@@ -172,6 +174,7 @@ def compile_plan(plan: Plan) -> CompiledJob:
                 columns=columns,
                 condition=condition,
                 combined=target.window if edge.is_combined and isinstance(target, WindowNode) else None,
+                reduced_by=target.function if edge.is_combined and isinstance(target, ReduceNode) else None,
             )
         )
     chains = [

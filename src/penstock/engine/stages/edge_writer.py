@@ -13,12 +13,13 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.common.errors import PlanError
+from penstock.engine.stages.combining import Combining
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope, Kind
 from penstock.engine.stages.keying import RecordFailure, keys_of, selected_keys
 from penstock.engine.stages.pending_buffer import Part, PendingBuffer
 from penstock.plan.nodes import ExchangeKind
-from penstock.runtime.columnar_windows.pane_combiner import FEWEST_RECORDS, PaneCombiner
+from penstock.runtime.pane_groups import FEWEST_RECORDS
 from penstock.state.key_groups import subtasks_of_keys
 
 _WORTH_A_BUFFER = 8_192
@@ -39,7 +40,7 @@ class EdgeWriter:
         codec: RecordCodec,
         sender: int,
         emit: Callable[[Envelope], None],
-        combiner: PaneCombiner | None = None,
+        combining: Combining | None = None,
     ) -> None:
         self._edge = edge
         self._codec = codec
@@ -47,8 +48,8 @@ class EdgeWriter:
         self._emit = emit
         self._sequence = 0
         self._pending: dict[int, PendingBuffer] = {}
-        self._combiner = combiner
-        self._combines = combiner is not None
+        self._combining = combining
+        self._combines = combining is not None
         self.records_sent = 0
         self._choose = _CHOICES[edge.exchange.kind](edge, sender)
 
@@ -67,8 +68,8 @@ class EdgeWriter:
         part = Part(count, columns, values, stamps, keys)
         self.records_sent += count
         if self._combines:
-            part = self._combined(part)
-        if part.columns is not None and self._edge.columns is not None and not part.is_partials:
+            part = self._combined(batch, part)
+        if part.columns is not None and self._edge.columns is not None and not part.is_combined:
             part = replace(part, columns=[part.columns[place] for place in self._edge.columns])
         if self._edge.exchange.kind is ExchangeKind.BROADCAST:
             self.records_sent += count * (self._edge.target_parallelism - 1)
@@ -105,19 +106,16 @@ class EdgeWriter:
         for target in range(self._edge.target_parallelism):
             self._send(target, kind, content)
 
-    def _combined(self, part: Part) -> Part:
-        """Partial aggregates of the records, if these are much fewer; the records as they are otherwise."""
-        assert self._combiner is not None
-        assert part.columns is not None
-        assert part.keys is not None
+    def _combined(self, batch: Batch, part: Part) -> Part:
+        """What can be made of the records, if that is much less; the records as they are otherwise."""
+        assert self._combining is not None
         if part.count < FEWEST_RECORDS:
             return part
-        made = self._combiner.of_records(part.columns, part.count, part.timestamps, part.keys)
+        made = self._combining.made_of(batch, part)
         if made is None:
             # What else this sender has in this epoch is likely to be of the same kind.
             self._combines = False
-            return part
-        return Part(len(made.keys.codes), made.columns, None, None, made.keys, is_partials=True)
+        return made or part
 
     def _append(self, target: int, part: Part) -> None:
         pending = self._pending.get(target)
@@ -131,21 +129,21 @@ class EdgeWriter:
     def _has_place(self, pending: PendingBuffer, part: Part) -> bool:
         if not pending.takes(part):
             return False
-        if part.is_partials and pending.count + part.count >= _WORTH_A_BUFFER:
-            assert self._combiner is not None
-            pending.combine(self._combiner)
+        if part.is_combined and pending.count + part.count >= _WORTH_A_BUFFER:
+            assert self._combining is not None
+            pending.combine(self._combining.merged)
             return pending.count < _WORTH_A_BUFFER
         # Merging costs a copy: parts that are worth a buffer of their own get one.
         return part.count < _WORTH_A_BUFFER and pending.count < _WORTH_A_BUFFER
 
     def _pack(self, target: int) -> None:
         pending = self._pending.pop(target)
-        if not pending.is_partials:
+        if not pending.is_combined:
             self._send(target, Kind.DATA, pending.encode(self._codec))
             return
-        assert self._combiner is not None
-        pending.combine(self._combiner)
-        self._send(target, Kind.PARTIALS, pending.encode(self._combiner.codec))
+        assert self._combining is not None
+        pending.combine(self._combining.merged)
+        self._send(target, self._combining.kind, pending.encode(self._combining.codec))
 
     def _send(self, target: int, kind: Kind, content: bytes) -> None:
         self._emit(Envelope(target, self._edge.number, self._sender, self._sequence, int(kind), content))

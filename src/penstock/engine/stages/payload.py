@@ -19,6 +19,7 @@ from penstock.common.dictionary_keys import DictionaryKeys
 _LENGTH = struct.Struct("<I")
 _KEY = "__key"
 _TIMESTAMP = "__timestamp"
+_RECORDS = "__records"
 _ROWS = "__rows"
 
 
@@ -29,8 +30,12 @@ def encode(
     values: list[Any] | None,
     timestamps: pa.Array | None,
     keys: DictionaryKeys | None,
+    record_counts: pa.Array | None = None,
 ) -> bytes:
-    """The bytes of `count` records, given as columns (typed) or values (undeclared types)."""
+    """The bytes of `count` records, given as columns (typed) or values (undeclared types).
+
+    `record_counts` says how many records each was made of, where they were combined before they are sent.
+    """
     arrays: list[pa.Array] = []
     names: list[str] = []
     if keys is not None:
@@ -39,6 +44,9 @@ def encode(
     if timestamps is not None:
         arrays.append(timestamps)
         names.append(_TIMESTAMP)
+    if record_counts is not None:
+        arrays.append(record_counts)
+        names.append(_RECORDS)
     pickled = b""
     if columns is not None:
         assert codec.schema is not None
@@ -63,6 +71,7 @@ class Buffer(NamedTuple):
     timestamps: pa.Array | None
     columns: list[pa.Array] | None
     values: list[Any] | None
+    record_counts: pa.Array | None
 
 
 def open_buffer(codec: RecordCodec, payload: bytes) -> Buffer:
@@ -74,13 +83,21 @@ def open_buffer(codec: RecordCodec, payload: bytes) -> Buffer:
     keys = batch.column(names.index(_KEY)) if _KEY in names else None
     timestamps = batch.column(names.index(_TIMESTAMP)) if _TIMESTAMP in names else None
     if end < len(payload):
-        return Buffer(keys, timestamps, None, pickle.loads(memoryview(payload)[end:]))
+        return Buffer(keys, timestamps, None, pickle.loads(memoryview(payload)[end:]), None)
+    record_counts = batch.column(names.index(_RECORDS)) if _RECORDS in names else None
     first = len(names) - len(codec.schema.names if codec.schema is not None else ())
-    return Buffer(keys, timestamps, batch.columns[first:], None)
+    return Buffer(keys, timestamps, batch.columns[first:], None, record_counts)
 
 
 def decode(codec: RecordCodec, payload: bytes) -> Batch:
     """The batch that `encode` made bytes of."""
     buffer = open_buffer(codec, payload)
     keys = None if buffer.keys is None else DictionaryKeys.from_arrow(buffer.keys)
-    return Batch(codec, values=buffer.values, columns=buffer.columns, timestamps=buffer.timestamps, keys=keys)
+    return Batch(
+        codec,
+        values=buffer.values,
+        columns=buffer.columns,
+        timestamps=buffer.timestamps,
+        keys=keys,
+        record_counts=buffer.record_counts,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,20 @@ import pyarrow as pa
 from penstock.common.batch import RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.engine.stages import payload
-from penstock.runtime.columnar_windows.pane_combiner import PaneCombiner
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some records, or partial aggregates of some, as columns (typed) or values (undeclared types)."""
+    """Some records, or what was made of them, as columns (typed) or values (undeclared types)."""
 
     count: int
     columns: Sequence[pa.Array] | None
     values: list[Any] | None
     timestamps: pa.Array | None
     keys: DictionaryKeys | None
-    is_partials: bool = False
+    is_combined: bool = False
+    record_counts: pa.Array | None = None
+    """How many records each was made of, where they are records still."""
 
     def at(self, places: np.ndarray[Any, np.dtype[np.int64]]) -> Part:
         """Those at some places."""
@@ -35,12 +36,13 @@ class Part:
             None if self.values is None else [self.values[place] for place in places.tolist()],
             None if self.timestamps is None else self.timestamps.take(indices),
             None if self.keys is None else _select_keys(self.keys, places),
-            self.is_partials,
+            self.is_combined,
+            None if self.record_counts is None else self.record_counts.take(indices),
         )
 
 
 class PendingBuffer:
-    """Parts that will be one buffer: all with timestamps or all without, all records or all partial aggregates."""
+    """Parts that will be one buffer: all with timestamps or all without, all combined or none."""
 
     __slots__ = ("_parts", "count")
 
@@ -49,41 +51,49 @@ class PendingBuffer:
         self._parts: list[Part] = []
 
     @property
-    def is_partials(self) -> bool:
-        """Whether it holds partial aggregates."""
-        return self._parts[0].is_partials
+    def is_combined(self) -> bool:
+        """Whether it holds what was made of records."""
+        return self._parts[0].is_combined
 
     def takes(self, part: Part) -> bool:
         """Whether a part may go into the same buffer."""
         first = self._parts[0]
-        return first.is_partials == part.is_partials and (first.timestamps is None) == (part.timestamps is None)
+        return first.is_combined == part.is_combined and (first.timestamps is None) == (part.timestamps is None)
 
     def append(self, part: Part) -> None:
         """Adds a part."""
         self.count += part.count
         self._parts.append(part)
 
-    def combine(self, combiner: PaneCombiner) -> None:
-        """Makes one part of partial aggregates, with every key and pane once."""
+    def combine(self, merged: Callable[[Part], Part]) -> None:
+        """Makes one part of several that were combined."""
         if len(self._parts) > 1:
-            keys, columns = combiner.merged(self._keys(), self._columns())
-            self._parts = [Part(len(keys.codes), columns, None, None, keys, is_partials=True)]
-            self.count = len(keys.codes)
+            stamps, counts = self._timestamps(), self._record_counts()
+            part = merged(Part(self.count, self._columns(), None, stamps, self._keys(), True, counts))
+            self._parts = [part]
+            self.count = part.count
 
     def encode(self, codec: RecordCodec) -> bytes:
         """The bytes of the buffer."""
         parts = self._parts
         columns = None if parts[0].columns is None else self._columns()
         values = [value for part in parts for value in part.values or ()]
-        stamps = [part.timestamps for part in parts if part.timestamps is not None]
         keys = None if parts[0].keys is None else self._keys()
-        return payload.encode(codec, self.count, columns, values, pa.concat_arrays(stamps) if stamps else None, keys)
+        return payload.encode(codec, self.count, columns, values, self._timestamps(), keys, self._record_counts())
 
     def _columns(self) -> list[pa.Array]:
         parts = [part.columns for part in self._parts if part.columns is not None]
         if len(parts) == 1:
             return list(parts[0])
         return [pa.concat_arrays(columns) for columns in zip(*parts, strict=True)]
+
+    def _timestamps(self) -> pa.Array | None:
+        stamps = [part.timestamps for part in self._parts if part.timestamps is not None]
+        return pa.concat_arrays(stamps) if stamps else None
+
+    def _record_counts(self) -> pa.Array | None:
+        counts = [part.record_counts for part in self._parts if part.record_counts is not None]
+        return pa.concat_arrays(counts) if counts else None
 
     def _keys(self) -> DictionaryKeys:
         return _merge_keys([part.keys for part in self._parts if part.keys is not None])

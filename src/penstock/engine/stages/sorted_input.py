@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.common.batch import Batch, RecordCodec, concatenated
 from penstock.common.codecs import codec_for
@@ -64,6 +65,8 @@ class SortedInput:
         """By edge and by how often the rows of a run have been merged."""
         self.records: dict[int, int] = {}
         """Records taken, by edge."""
+        self.combined = 0
+        """How many of them others stand for."""
         self.spilled_bytes = 0
 
     def takes(self, edge: int) -> bool:
@@ -72,8 +75,9 @@ class SortedInput:
 
     def add(self, row: Envelope) -> None:
         """Takes a data row."""
-        rows = _as_rows(self._codecs[row.edge], row, self._edges[row.edge])
-        self.records[row.edge] = self.records.get(row.edge, 0) + rows.num_rows
+        rows, records = _as_rows(self._codecs[row.edge], row, self._edges[row.edge])
+        self.records[row.edge] = self.records.get(row.edge, 0) + records
+        self.combined += records - rows.num_rows
         if rows.num_rows == 0:
             return
         self._pending.setdefault(row.edge, []).append(rows)
@@ -207,7 +211,8 @@ def _joined(key: bytes, edge: CompiledEdge | None, parts: list[Batch]) -> KeyGro
     return KeyGroup(key, edge, Batch(batch.codec, values=batch.values, timestamps=timestamps, keys=[key] * len(batch)))
 
 
-def _as_rows(codec: RecordCodec, row: Envelope, edge: CompiledEdge) -> pa.RecordBatch:
+def _as_rows(codec: RecordCodec, row: Envelope, edge: CompiledEdge) -> tuple[pa.RecordBatch, int]:
+    """The records of a row, and how many they were before they were combined on their way."""
     buffer = open_buffer(codec, row.payload)
     if buffer.keys is None:
         raise PlanError(f"records without keys came to '{edge.target_name}', which is keyed")
@@ -220,7 +225,7 @@ def _as_rows(codec: RecordCodec, row: Envelope, edge: CompiledEdge) -> pa.Record
     else:
         assert codec.schema is not None
         names, columns = codec.schema.names, buffer.columns
-    return pa.RecordBatch.from_arrays(
+    rows = pa.RecordBatch.from_arrays(
         [
             buffer.keys.dictionary_decode(),
             timestamps,
@@ -230,3 +235,4 @@ def _as_rows(codec: RecordCodec, row: Envelope, edge: CompiledEdge) -> pa.Record
         ],
         [*ORDER_NAMES, *names],
     )
+    return rows, count if buffer.record_counts is None else pc.sum(buffer.record_counts).as_py()

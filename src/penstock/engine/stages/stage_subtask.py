@@ -174,7 +174,7 @@ class StageSubtask:
             chain, inputs, edge = self._by_edge[row.edge]
             if row.kind == Kind.DATA:
                 batch = arrived(edge, row.payload)
-                received[edge.number] = received.get(edge.number, 0) + len(batch)
+                received[edge.number] = received.get(edge.number, 0) + batch.records
                 chain.process(batch, edge)
             elif row.kind == Kind.PARTIALS:
                 records = chain.process_partials(row.payload)
@@ -199,6 +199,7 @@ class StageSubtask:
         if chain is not None:
             chain.end_key()
             chain.flush_head()
+            chain.count_combined(sorted_input.combined)
 
     def _control(self, chain: ChainInstance, inputs: ChainInputs, row: Envelope, header: EpochHeader) -> None:
         watermark: int | None = None

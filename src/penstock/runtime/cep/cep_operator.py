@@ -26,10 +26,10 @@ from penstock.runtime.cep.pattern_context import MatchContext
 from penstock.runtime.cep.running_pattern import Outcome, RunningPattern, WaitingEvents
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 from penstock.runtime.timers import TimerQueue
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
 
 _NOTHING_FRESH = -1
 

@@ -23,8 +23,8 @@ from penstock.runtime.columnar_windows.record_state import (
     remove_record_windows,
 )
 from penstock.runtime.failures import user_function_error
+from penstock.runtime.metrics import LATE_RECORDS_DROPPED
 from penstock.runtime.operator import Operator, OperatorContext
-from penstock.runtime.window_operator import LATE_RECORDS_DROPPED
 from penstock.windows.assigner import require_timestamp
 from penstock.windows.definition import WindowDefinition
 

@@ -9,19 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.dictionary_keys import DictionaryKeys
-from penstock.common.watermark_generator import MIN_TIMESTAMP
 from penstock.expressions.evaluator import RecordEvaluationError
-from penstock.functions.function import RuntimeContext
 from penstock.runtime.columnar_windows.key_numbers import Numbers
 from penstock.runtime.columnar_windows.partial_rows import partial_rows
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
-from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
+from penstock.runtime.pane_groups import PaneGroups, are_few
+from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition
-
-FEWEST_RECORDS = 256
-"""A smaller batch is not worth the calls of kernels."""
-_MOST_GROUPS_PER_RECORD = 0.25
-_FAR_TIME = 1 << 62
 
 
 class Partials(NamedTuple):
@@ -52,27 +46,21 @@ class PartialsCodec:
 
 
 class PaneCombiner:
-    """Combines records of the same key and pane before they are sent.
-
-    Whether a record is late is decided where it arrives, by its pane alone; so no pane is mixed with another, and each
-    row knows of how many records it is made.
-    """
+    """Combines records of the same key and pane before they are sent; each row knows of how many it is made."""
 
     def __init__(self, definition: WindowDefinition) -> None:
         assert isinstance(definition.assigner, AlignedWindowAssigner)
         self._aggregates = partial_rows(definition, counts_records=True)
-        self._is_event_time = definition.assigner.is_event_time()
-        self._width = definition.assigner.bucket_width
-        self._offset = definition.assigner.bucket_offset(_NoContext())
+        self._groups = PaneGroups(definition.assigner)
         self.codec = PartialsCodec(self._aggregates, has_records=len(self._aggregates.types) > self._aggregates.number)
 
     def of_records(
         self, columns: Sequence[pa.Array], count: int, stamps: pa.Array | None, keys: DictionaryKeys
     ) -> Partials | None:
         """The partial aggregates of records; None where they would be as many, or a record has no time, or fails."""
-        if len(keys.distinct) > _MOST_GROUPS_PER_RECORD * count:
+        if not are_few(len(keys.distinct), count):
             return None
-        panes = self._panes_of(stamps) if self._is_event_time else np.zeros(count, np.int64)
+        panes = self._groups.panes_of(stamps, count)
         if panes is None:
             return None
         try:
@@ -80,18 +68,9 @@ class PaneCombiner:
         except RecordEvaluationError:
             return None  # a record that fails may be late, and then it fails nothing
         made = self._combined(keys, panes, rows)
-        if made is None or len(made.keys.codes) > _MOST_GROUPS_PER_RECORD * count:
+        if made is None or not are_few(len(made.keys.codes), count):
             return None
         return made
-
-    def _panes_of(self, stamps: pa.Array | None) -> Numbers | None:
-        """Where panes begin, in event time; windows of processing time know it where records arrive."""
-        if stamps is None or stamps.null_count:
-            return None
-        times = stamps.to_numpy()
-        if int(times.min()) <= max(MIN_TIMESTAMP, -_FAR_TIME) or int(times.max()) >= _FAR_TIME:
-            return None
-        return times - (times - self._offset) % self._width
 
     def merged(self, keys: DictionaryKeys, columns: Columns) -> Partials:
         """The same with every key and pane once, where their sums allow it. Rows come in the order of their records."""
@@ -99,27 +78,14 @@ class PaneCombiner:
         return self._combined(keys, panes.to_numpy(), self._aggregates.in_order(parts)) or Partials(keys, columns)
 
     def _combined(self, keys: DictionaryKeys, panes: Numbers, parts: Columns) -> Partials | None:
-        first, number = int(panes.min()), max(len(keys.distinct), 1)
-        if (int(panes.max()) - first) // self._width >= _FAR_TIME // number:
+        groups = self._groups.of(keys, panes)
+        if groups is None:
             return None
-        places = (panes - first) // self._width * number + keys.codes
         try:
-            groups, made = self._aggregates.combined(pa.array(places), parts)
+            numbers, made = self._aggregates.combined(pa.array(groups.numbers), parts)
         except (OverflowError, TypeError):
             # The sums of single records may still make one that fits, where all of them meet; and those that
             # cannot be combined may be late.
             return None
-        starts = pa.array(first + groups // number * self._width)
-        return Partials(DictionaryKeys((groups % number).astype(np.int32), keys.distinct), [starts, *made])
-
-
-class _NoContext(WindowAssigner.WindowAssignerContext):
-    """For windows that depend on the timestamp alone."""
-
-    def get_current_processing_time(self) -> int:
-        """Not known to senders."""
-        raise NotImplementedError
-
-    def get_runtime_context(self) -> RuntimeContext:
-        """Not known to senders."""
-        raise NotImplementedError
+        starts = pa.array(groups.panes(numbers))
+        return Partials(DictionaryKeys(groups.codes(numbers), keys.distinct), [starts, *made])
