@@ -7,9 +7,9 @@ from itertools import compress
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.kernels import pc
 from penstock.common.null_columns import filtered_columns
 
 

@@ -27,10 +27,10 @@ def combinable(function: F) -> F:
     >>> longer("sea", "ocean")
     'ocean'
     """
-    marked = function
-    if isinstance(function, type) and issubclass(function, ReduceFunction):
+    marked: object = function
+    if isinstance(marked, type) and issubclass(marked, ReduceFunction):
         # Of the method, so that a subclass with another one is not taken for its parent.
-        marked = vars(function).get("reduce")
+        marked = vars(marked).get("reduce")
     if not isinstance(marked, FunctionType):
         raise ArgumentError(
             f"@combinable stands before a function, or before a ReduceFunction class that has a method `reduce`; "

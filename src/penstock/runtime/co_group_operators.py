@@ -34,10 +34,10 @@ class CoGroupOperator(WindowOperator):
         unions = tagged(input_index, batch.values)
         super().process(Batch(batch.codec, values=unions, timestamps=batch.timestamps, keys=batch.keys), 0)
 
-    def _skip(self, value: TaggedUnion, timestamp: int | None, had_windows: bool) -> None:
+    def _skip(self, value: TaggedUnion, timestamp: int | None, had_windows: bool, records: int = 1) -> None:
         stream, record = value
         self._late_tag = self._late_tags[stream]
-        super()._skip(record, timestamp, had_windows)
+        super()._skip(record, timestamp, had_windows, records)
 
 
 class AlignedCoGroupOperator(CoGroupOperator, AlignedWindowOperator):

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.common.batch import Batch, RecordCodec, concatenated
 from penstock.common.codecs import codec_for
 from penstock.common.errors import PlanError
 from penstock.common.growing_columns import one_array
+from penstock.common.kernels import pc
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.payload import open_buffer
