@@ -112,7 +112,7 @@ def test_a_stream_has_a_result_for_every_record() -> None:
 def test_records_of_no_declared_type_are_sent_as_they_are() -> None:
     env = environment(RuntimeExecutionMode.BATCH)
     pairs = env.from_collection([("a", 1)], Types.PICKLED_BYTE_ARRAY())
-    pairs.key_by(lambda pair: pair[0]).reduce(combinable(lambda one, other: max(one, other))).print()
+    pairs.key_by(lambda pair: pair[0]).reduce(product).print()
     assert not any(edge.is_combined for edge in plan_to_run(env.get_plan(), env.configuration).edges)
 
 
