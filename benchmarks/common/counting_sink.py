@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -46,8 +47,12 @@ class _Writer(SinkWriter):
         self._checksum = 0
 
     def write(self, batch: Batch) -> None:
+        """Adds up in the form in which results come, as the sinks of all contenders do: columns, or plain tuples."""
         self._outputs += len(batch)
-        self._checksum += pc.sum(batch.columns[-1]).as_py() or 0
+        if not batch.is_columnar and set(map(type, batch.values)) == {tuple}:
+            self._checksum += sum(map(itemgetter(-1), batch.values))
+        else:
+            self._checksum += pc.sum(batch.columns[-1]).as_py() or 0
 
     def prepare_commit(self) -> list[Token]:
         return [{"outputs": self._outputs, "checksum": self._checksum}]
