@@ -94,7 +94,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
         assert isinstance(header, LiveHeader)
         self._setup.environment.storage.put_if_absent(header.orders, LiveOrders(header, tasks).to_bytes())
         plan = self._plans.take()
-        self._plans.make_next(min(self._live.seconds / 2, _PLAN_AFTER_SECONDS))
+        # Without exchanges a plan is made in no time, and records feel it less in the gap than while they flow.
+        if len(self._job.stages) > 1:
+            self._plans.make_next(min(self._live.seconds / 2, _PLAN_AFTER_SECONDS))
         return collect_pipelined(self._session, plan, f"penstock-{header.job_id}", header.orders)
 
     def _plan(self) -> Any:
