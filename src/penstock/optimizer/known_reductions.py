@@ -19,16 +19,16 @@ _COMBINATIONS = {
 }
 
 
-def reduction_by_key(plan: Plan, node: Node, function: object, record_type: TypeInformation) -> FieldReduction:
-    """What a node's function makes of the records of a key; raises `NotTraceable` where that is not known."""
-    reduction = _reduction_of(function, record_type)
+def with_key_fields(reduction: FieldReduction, plan: Plan, node: Node) -> FieldReduction:
+    """What a node's function makes of the records of a key: the fields of the key are the same in all of them."""
     exchanges = [edge.exchange for edge in plan.inputs(node.id)]
     keys = set.intersection(*(_key_places(exchange, reduction) for exchange in exchanges))
     fields = [FieldCombination.SAME if place in keys else each for place, each in enumerate(reduction.fields)]
     return dataclasses.replace(reduction, fields=tuple(fields))
 
 
-def _reduction_of(function: object, record_type: TypeInformation) -> FieldReduction:
+def reduction_of(function: object, record_type: TypeInformation) -> FieldReduction:
+    """What a function makes of two records; raises `NotTraceable` where that is not known."""
     if isinstance(function, FieldReduceFunction):
         return _of_field(function, record_type)
     return trace_reduction(function, record_type)

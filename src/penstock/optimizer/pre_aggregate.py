@@ -7,7 +7,7 @@ import dataclasses
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.combinable_mark import is_combinable
 from penstock.functions.field_aggregation import FieldReduceFunction
-from penstock.optimizer.known_reductions import reduction_by_key
+from penstock.optimizer.known_reductions import reduction_of, with_key_fields
 from penstock.plan.nodes import Edge, ExchangeKind, ReduceNode
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
@@ -84,17 +84,17 @@ def _is_declared(window: WindowDefinition) -> bool:
 def _parts_can_be_reduced(plan: Plan, node: ReduceNode) -> bool:
     if is_combinable(node.function):
         return True
-    reduction = _known_reduction(plan, node)
-    return reduction is not None and _is_associative(reduction, is_ordered=False)
+    reduction = _known_reduction(node)
+    return reduction is not None and _is_associative(with_key_fields(reduction, plan, node), is_ordered=False)
 
 
-def _known_reduction(plan: Plan, node: ReduceNode) -> FieldReduction | None:
-    """What the function does, where rules before this one have found out or need not look into it."""
-    if node.reduction is None and not isinstance(node.function, FieldReduceFunction):
-        return None
+def _known_reduction(node: ReduceNode) -> FieldReduction | None:
+    """What the function does, where the rule before this one has found out, or nobody need look into it."""
+    if node.reduction is not None or not isinstance(node.function, FieldReduceFunction):
+        return node.reduction
     assert node.output_type is not None
     try:
-        return reduction_by_key(plan, node, node.function, node.output_type)
+        return reduction_of(node.function, node.output_type)
     except NotTraceable:
         return None
 

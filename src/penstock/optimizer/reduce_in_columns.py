@@ -8,7 +8,7 @@ from typing import TypeGuard
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.aggregation import AggregateFunction
 from penstock.functions.field_aggregation import FieldReduceFunction
-from penstock.optimizer.known_reductions import reduction_by_key
+from penstock.optimizer.known_reductions import reduction_of, with_key_fields
 from penstock.plan.nodes import Node
 from penstock.plan.plan import Plan
 from penstock.plan.window_node import WindowNode
@@ -97,8 +97,8 @@ def _accumulation_of(function: AggregateFunction, record_type: TypeInformation) 
 
 
 def _reduction_by_key(plan: Plan, node: WindowNode, record_type: TypeInformation) -> FieldReduction:
-    reduction = reduction_by_key(plan, node, node.window.reduce_function, record_type)
+    reduction = reduction_of(node.window.reduce_function, record_type)
     if plan.batch and reduction.is_folded:
         # For the order of time the records would have to be sorted.
         raise NotTraceable("a batch adds floating-point numbers in the order of time")
-    return reduction
+    return with_key_fields(reduction, plan, node)
