@@ -49,12 +49,14 @@ class Event:
 class Cell:
     """An event in a partial match."""
 
-    __slots__ = ("event", "number", "previous", "step")
+    __slots__ = ("event", "number", "previous", "previous_step", "step")
 
     def __init__(self, step: str, event: Event, previous: Cell | None) -> None:
         self.step = step
         self.event = event
         self.previous = previous
+        self.previous_step = previous if previous is None or previous.step != step else previous.previous_step
+        """The newest cell before it that is of another step: conditions that ask for one need not go through a loop."""
         self.number = -1
         """Under which number it is stored; -1: it is not."""
 
@@ -101,6 +103,19 @@ class KeyMatches:
 def events_of(cell: Cell | None) -> MatchedEvents:
     """The events up to a cell, by step."""
     return MatchedEvents([(each.step, each.event.value) for each in cells_of(cell)])
+
+
+def values_of_step(cell: Cell | None, step: str) -> list[Any]:
+    """The events of one step up to a cell, in the order in which they came."""
+    values: list[Any] = []
+    while cell is not None:
+        if cell.step == step:
+            values.append(cell.event.value)
+            cell = cell.previous
+        else:
+            cell = cell.previous_step
+    values.reverse()
+    return values
 
 
 def cells_of(cell: Cell | None) -> list[Cell]:

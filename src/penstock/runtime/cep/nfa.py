@@ -26,6 +26,7 @@ from penstock.runtime.cep.matches import (
     PartialMatch,
     cells_of,
     events_of,
+    values_of_step,
 )
 from penstock.runtime.cep.near_misses import NearMissObserver
 from penstock.runtime.cep.start_order import offer, poll, remove_before
@@ -86,13 +87,21 @@ class MatchView(ConditionContext):
 
     def __init__(self, processing_time: Callable[[], int]) -> None:
         self._processing_time = processing_time
-        self.found: Found | None = None
+        self._values: dict[str, list[Any]] = {}
+
+    def look_at(self, cell: Cell | None, time: int) -> None:
+        """Tells of another partial match, or of the same for another event, from now on."""
+        self.cell = cell
+        self.time = time
+        if self._values:
+            self._values = {}
 
     def get_events_for_pattern(self, name: str) -> Iterable[Any]:
         """The events of a step so far."""
-        if self.found is None:
-            self.found = events_of(self.cell)
-        return self.found.get(name, ())
+        values = self._values.get(name)
+        if values is None:
+            values = self._values[name] = values_of_step(self.cell, name)
+        return values
 
     def timestamp(self) -> int:
         """The time of the event."""
@@ -193,7 +202,7 @@ class Nfa:
     def _following(self, matches: KeyMatches, partial: PartialMatch, event: Event) -> list[PartialMatch]:
         """What a partial match becomes with an event. None: it is over. Several: they go their ways from here."""
         node, mask, view = partial.node, event.mask, self._view
-        view.cell, view.time, view.found = partial.cell, event.timestamp, None
+        view.look_at(partial.cell, event.timestamp)
         following: list[PartialMatch] = []
         for way in node.ways if not node.has_proceed else self._ways_behind(node, event):
             if way.bit:

@@ -11,7 +11,7 @@ import pytest
 from penstock.cep import AfterMatchSkipStrategy, Pattern
 from penstock.common.errors import PartialMatchLimitError, PenstockError
 from penstock.runtime.cep.condition_tests import ConditionTests
-from penstock.runtime.cep.matches import Event, KeyMatches
+from penstock.runtime.cep.matches import Cell, Event, KeyMatches, values_of_step
 from penstock.runtime.cep.nfa import Nfa
 from unit.runtime.cep.cep_cases import found_in, pattern_of
 
@@ -48,6 +48,14 @@ def test_matches_that_have_begun_alike_share_their_events() -> None:
             cell = cell.previous
     # Of every match that has begun, one cell for each event; not one for each match and event and length.
     assert len(cells) == 20 * 21 // 2
+
+
+def test_a_condition_sees_the_events_of_a_step_from_all_rounds_of_a_loop() -> None:
+    cell: Cell | None = None
+    for step, event in (("a", "a0"), ("b", "b1"), ("b", "b2"), ("a", "a3"), ("b", "b4"), ("c", "c5")):
+        cell = Cell(step, Event(event, 0), cell)
+    assert [values_of_step(cell, step) for step in "abcd"] == [["a0", "a3"], ["b1", "b2", "b4"], ["c5"], []]
+    assert values_of_step(None, "a") == []
 
 
 def test_too_many_partial_matches_are_an_error_that_says_what_to_do() -> None:
