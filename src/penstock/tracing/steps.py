@@ -248,7 +248,8 @@ class Steps:
         if (instruction.arg or 0) & 1 or (_NAMED_ARE_ON_STACK and not isinstance(self._pop(), Null)):
             raise NotTraceable("it calls a function with **")
         items = self._operations.all_items(self._pop_term())
-        self._stack += items
+        for item in items:
+            self._push(item)
         return self._call_with(len(items))
 
     def call(self, instruction: dis.Instruction) -> Tree | None:

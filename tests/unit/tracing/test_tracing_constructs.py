@@ -16,7 +16,7 @@ import pytest
 from penstock.common import Types
 from penstock.common.row import Row
 from penstock.common.type_inference import infer_type
-from penstock.tracing import NotTraceable, trace_filter, trace_map
+from penstock.tracing import NotTraceable, Unproven, trace_filter, trace_map
 from unit.tracing.traced_twins import assert_same_map, kept, mapped
 
 LONG, DOUBLE, STRING, BOOLEAN = Types.LONG(), Types.DOUBLE(), Types.STRING(), Types.BOOLEAN()
@@ -413,3 +413,13 @@ def test_values_that_are_not_used_are_computed_too() -> None:
         assert_same_map(function, RECORD, LONG, ROWS[:3])
         with pytest.raises(Exception):  # noqa: B017, PT011  the function itself is asked, and raises
             mapped(function, RECORD, LONG, ROWS)
+
+
+def test_what_is_unpacked_for_a_call_is_there_though_the_function_looks_at_none_of_it() -> None:
+    def always(_: Any, __: Any) -> int:
+        return 7
+
+    pairs = Types.ROW_NAMED(["pair"], [Types.TUPLE([LONG, STRING])])
+    assert_same_map(lambda r: always(*r.pair), pairs, LONG, [Row(pair=(1, "a"))])
+    with pytest.raises(Unproven):
+        mapped(lambda r: always(*r.pair), pairs, LONG, [Row(pair=(1, "a")), Row(pair=None)])
