@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -69,6 +70,12 @@ def _is_plain_value(value: object) -> bool:
     return type(value) in _CONSTANT_CLASSES
 
 
+def _has_nan(value: object) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return any(map(_has_nan, value))  # type: ignore[arg-type]
+    return isinstance(value, float) and math.isnan(value)
+
+
 def refuse_decimals(text: str, constants: Iterable[Constant]) -> None:
     """Refuses to compute with decimal numbers when the function is traced: their context can change."""
     if any(constant.kind is Kind.DECIMAL for constant in constants):
@@ -88,8 +95,10 @@ class Operations:
         if not (is_constant_value(value) or isinstance(value, slice)):
             raise NotTraceable(f"an object of the class {type(value).__qualname__} is no constant that can be traced")
         captured = captured or bool(name)
-        key = (type(value), repr(value), name, captured)
-        return self._constants.setdefault(key, Constant(value, name, infix and bool(name), captured))
+        made = Constant(value, name, infix and bool(name), captured)
+        if _has_nan(value):
+            return made  # `x in (y,)` is true of one NaN, and not of two: they must not become one
+        return self._constants.setdefault((type(value), repr(value), name, captured), made)
 
     def compute(
         self,

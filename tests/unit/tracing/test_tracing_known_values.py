@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -96,3 +97,8 @@ def test_a_loop_is_called_a_loop() -> None:
 
     with pytest.raises(NotTraceable, match="it has a loop"):
         trace_map(counting, RECORD, LONG)
+
+
+def test_two_nans_are_not_one() -> None:
+    assert_same_map(lambda r: r[0] if (float("nan"),) == (math.nan,) else 0, RECORD, LONG, RECORDS)
+    assert_same_map(lambda r: r[0] if (math.nan,) == (math.nan,) else 0, RECORD, LONG, RECORDS)
