@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from penstock.common.kernels import pc
+from penstock.expressions.bound import Value
 from penstock.expressions.text_kernels import by_distinct, joined
 
 Steps = Sequence[str | int]
@@ -19,6 +20,8 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _ALL_IN_ONE_BLOCK = 1 << 30
 _NOT_FOR_THE_READER = r"[\n\r]|(^|[\[:,-]\s*)(NaN|Inf)"
 """Ends of lines, which it goes by, and numbers that JSON does not have, but the reader."""
+_MAY_BE_MORE_THAN_A_VALUE = r"^\s*[^{\s]|\}\s*,"
+"""No object, or one that may be followed by a comma."""
 
 
 def values_at(texts: pa.Array, steps: Steps, target: pa.DataType) -> pa.Array:
@@ -50,8 +53,13 @@ def _read_together(texts: pa.Array, schema: pa.Schema) -> pa.Array | None:
     """The texts as a column, where all of them are JSON that fits; None where one is not."""
     if not len(texts) or pc.any(pc.match_substring_regex(texts, _NOT_FOR_THE_READER)).as_py():
         return None
-    # A text that is more than one value breaks its line, or makes two rows of it; no line makes none.
-    lines = joined(pa.scalar('{"v":'), pc.coalesce(texts, pa.scalar("null")), pa.scalar("}"))
+    # A text that is more than one value breaks its line, or makes two rows of it; no line makes none. `1,"x":2` does
+    # neither as a member of an object, but does as an element of a list.
+    values = pc.coalesce(texts, pa.scalar("null"))
+    again: Sequence[Value] = ()
+    if pc.any(pc.match_substring_regex(texts, _MAY_BE_MORE_THAN_A_VALUE)).as_py():
+        again = (pa.scalar(',"again":['), values, pa.scalar("]"))
+    lines = joined(pa.scalar('{"v":'), values, *again, pa.scalar("}"))
     data = "\n".join(lines.to_pylist()).encode()
     if len(data) >= _ALL_IN_ONE_BLOCK:
         return None

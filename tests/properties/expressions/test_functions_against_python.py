@@ -274,7 +274,9 @@ documents = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
 )
 BROKEN = ("", " ", "{", '{"a":1}{"a":2}', '1}{"v":2', "nan", "NaN", "[1,]", "01", '"\\ud800"', '{"a":1,"a":2}')
-broken = st.sampled_from((*BROKEN, "\ufeff1", "-0", '{"a":NaN}', '{"a":-Infinity}', '{"a": 1}\n'))
+MEMBERS = ('1,"x":2', '{"a":1},"x":2', '{"a":1} , "v":{"a":2}', '1],"x":[2')
+"""More than a value, which the inside of an object or a list may be."""
+broken = st.sampled_from((*BROKEN, *MEMBERS, "\ufeff1", "-0", '{"a":NaN}', '{"a":-Infinity}', '{"a": 1}\n'))
 
 
 def at_path(text: str, steps: tuple[str | int, ...], wanted: type) -> Any:
@@ -343,3 +345,10 @@ def test_json_texts_give_texts_numbers_as_written_and_no_objects(others: list[st
     assert computed[:4] == ["x", None, None, None]
     computed, _ = evaluated(S.json_value("$.a"), [_row(s=text) for text in [*mixed, *others]])
     assert computed[:4] == ["1.50", "true", None, "é"]
+
+
+@pytest.mark.parametrize("text", MEMBERS)
+def test_a_value_with_more_behind_it_is_no_json(text: str) -> None:
+    records = [_row(s=text), _row(s='{"a":3}')]
+    assert evaluated(S.is_json(), records)[0] == [False, True]
+    assert evaluated(S.json_value("$.a", int), records)[0] == [None, 3]
