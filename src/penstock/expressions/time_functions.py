@@ -168,7 +168,7 @@ class _Shown:
         return repr(self._duration).removeprefix("datetime.")
 
 
-_PATTERN = re.compile(r"'(?P<quoted>[^']*)'|(?P<letters>([A-Za-z])\3*)|(?P<plain>[^A-Za-z']+)")
+_PATTERN = re.compile(r"'(?P<quoted>(?:[^']|'')*)'|(?P<letters>([A-Za-z])\3*)|(?P<plain>[^A-Za-z']+)")
 _LETTERS = {
     "yyyy": ("year", 4),
     "yy": ("year", 2),
@@ -194,7 +194,8 @@ def pieces_of(pattern: str) -> list[Piece]:
         at = found.end()
         letters = found["letters"]
         if letters is None:
-            pieces.append((found["plain"] or found["quoted"] or "'", "", 0))
+            # A quote is written twice, be it between others or not.
+            pieces.append((found["plain"] or found["quoted"].replace("''", "'") or "'", "", 0))
         elif letters in _LETTERS:
             pieces.append(("", *_LETTERS[letters]))
         else:

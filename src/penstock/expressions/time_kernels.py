@@ -94,10 +94,9 @@ Piece = tuple[str, str, int]
 
 def formatted_times(value: pa.Array, pieces: Sequence[Piece]) -> pa.Array:
     """Texts made of parts of times and of what stands between them."""
-    texts: list[Value] = []
-    for plain, name, width in pieces:
-        texts.append(_digits(value, name, width) if name else pa.scalar(plain))
-    return joined(*texts) if texts else joined(_empty(value))
+    texts: list[Value] = [_digits(value, name, width) if name else pa.scalar(plain) for plain, name, width in pieces]
+    # Without any digits the time has no say in the text, but that there is one.
+    return joined(*texts) if any(name for _, name, _ in pieces) else joined(*texts, _empty(value))
 
 
 def _digits(value: pa.Array, name: str, width: int) -> pa.Array:

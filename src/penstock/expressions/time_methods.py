@@ -128,8 +128,8 @@ class TimeMethods(ExpressionMethods):
     def date_format(self, pattern: str) -> Expression:
         """A time as text: `yyyy` or `yy`, `MM`, `dd`, `DDD` (day of the year), `HH`, `mm`, `ss`, `SSS`, `SSSSSS`.
 
-        All are digits, with zeros before them. Other letters stand in single quotes; what is no letter stands for
-        itself.
+        All are digits, with zeros before them. Other letters stand in single quotes, and two of them are one in the
+        text; what is no letter stands for itself.
 
         >>> from penstock.expressions import col
         >>> col("at").date_format("yyyy-MM-dd'T'HH:mm")

@@ -160,6 +160,8 @@ FUNCTIONS: list[tuple[Expression, Callable[..., Any], str]] = [
     (AT.floor_to(dt.timedelta(minutes=7)), lambda at: floored(at, dt.timedelta(minutes=7)), "at"),
     (AT.date_format("yyyy-MM-dd'T'HH:mm:ss.SSSSSS"), lambda at: at.isoformat(timespec="microseconds"), "at"),
     (AT.date_format("yy/DDD SSS''"), lambda at: f"{at.year % 100:02}/{at:%j} {at.microsecond // 1000:03}'", "at"),
+    (AT.date_format("HH 'o''clock'"), lambda at: f"{at.hour:02} o'clock", "at"),
+    (AT.date_format("'at' ''''"), lambda at: "at '", "at"),
     (DAY.date_format("yyyyMMdd"), lambda day: f"{day.year:04}{day:%m%d}", "day"),
     (TIME.date_format("HH.mm.ss"), lambda time: f"{time:%H.%M.%S}", "time"),
     (AT.date_format(""), lambda at: "", "at"),
