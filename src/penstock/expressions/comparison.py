@@ -110,7 +110,7 @@ class IsIn(MethodOperation):
 def _has_equal(value: Any, number_type: TypeInformation) -> bool:
     """Whether the number can be equal to one of that type at all: 1.5 to no integer, NaN to nothing."""
     if isinstance(value, float):
-        return value.is_integer() and abs(value) < 2.0**63 if is_integer(number_type) else value == value  # noqa: PLR0124
+        return value.is_integer() and -(2.0**63) <= value < 2.0**63 if is_integer(number_type) else value == value  # noqa: PLR0124
     return is_integer(number_type) or int(float(value)) == value
 
 

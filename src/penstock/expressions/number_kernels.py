@@ -117,7 +117,8 @@ def _numbers(value: Value) -> Any:
 
 def power_of_floats(base: Value, exponent: Value) -> pa.Array:
     """`**`."""
-    if pc.any(pc.and_(pc.equal(base, 0.0), pc.less(exponent, 0.0))).as_py():
+    is_finite_negative = pc.and_(pc.less(exponent, 0.0), pc.is_finite(exponent))
+    if pc.any(pc.and_(pc.equal(base, 0.0), is_finite_negative)).as_py():
         raise ZeroDivisionError
     result = pc.power(base, exponent)
     is_new_nan = pc.and_not(pc.is_nan(result), pc.or_(pc.is_nan(base), pc.is_nan(exponent)))

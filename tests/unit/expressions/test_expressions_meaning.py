@@ -188,6 +188,16 @@ def test_regular_expressions_are_searched_for() -> None:
     assert of_values(this().regexp(r"\d+$"), texts, Types.STRING()) == [True, True, False, None]
 
 
+def test_the_least_integer_is_among_floats() -> None:
+    assert of_values(this().isin([-(2.0**63), 2.0**63]), [-(1 << 63), 1 << 62], Types.LONG()) == [True, False]
+
+
+def test_zero_to_the_power_of_minus_infinity() -> None:
+    zeros, infinity = [0.0, -0.0], float("inf")
+    assert of_values(this() ** -infinity, zeros, Types.DOUBLE()) == [zero**-infinity for zero in zeros]
+    assert isinstance(failure_of(this() ** -2.0, zeros, Types.DOUBLE()).cause, ZeroDivisionError)
+
+
 def test_a_float_of_32_bits_is_computed_with_as_it_is() -> None:
     assert of_values(this() * 3, [0.1], Types.FLOAT()) == [0.10000000149011612 * 3]
 
