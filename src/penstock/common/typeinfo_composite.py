@@ -262,4 +262,10 @@ def why_not_rebuildable(cls: type[Any]) -> str | None:
     # Generated methods come from no file; any other __init__ is the user's and may do anything.
     if getattr(getattr(cls.__init__, "__code__", None), "co_filename", "") != "<string>":
         return "its __init__ is not the generated one"
-    return None
+    computed = [f.name for f in dataclasses.fields(cls) if _is_property(inspect.getattr_static(cls, f.name, None))]
+    return f"its '{computed[0]}' is a property, which may give another value than it was given" if computed else None
+
+
+def _is_property(held: object) -> bool:
+    """Whether reading and writing the attribute runs code: of `property`, or of a class with `__get__` and `__set__`."""
+    return inspect.isdatadescriptor(held) and not inspect.ismemberdescriptor(held)

@@ -139,7 +139,20 @@ class OwnInit:
         self.a = a + 1
 
 
-@pytest.mark.parametrize("cls", [Validated, Derived, WithInitVar, OwnInit])
+class Doubling:
+    def __get__(self, instance: Any, owner: Any) -> int:
+        return 0 if instance is None else vars(instance)["a"] * 2
+
+    def __set__(self, instance: Any, value: int) -> None:
+        vars(instance)["a"] = value
+
+
+@dataclass
+class WithProperty:
+    a: int = Doubling()  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("cls", [Validated, Derived, WithInitVar, OwnInit, WithProperty])
 def test_dataclasses_whose_copies_would_differ_are_refused(cls: type) -> None:
     with pytest.raises(InvalidTypeError, match=f"{cls.__name__} cannot be a DataclassTypeInfo"):
         DataclassTypeInfo(cls, ["a"], [Types.LONG()])
