@@ -135,7 +135,10 @@ def _gathered(codec: RecordCodec, batches: list[Batch]) -> tuple[Batch, Dictiona
         assert keys is not None
         numbers = np.array([places.setdefault(key, len(places)) for key in keys.distinct], np.int32)
         codes.append(numbers[keys.codes])
-    gathered = DictionaryKeys(np.concatenate(codes), list(places))
+    code_of_rows = np.concatenate(codes)
+    # The function gets them: were they changed, state would be that of other keys.
+    code_of_rows.setflags(write=False)
+    gathered = DictionaryKeys(code_of_rows, list(places))
     if len(batches) == 1:
         return batches[0], gathered
     columns = [pa.concat_arrays(parts) for parts in zip(*(batch.columns for batch in batches), strict=True)]
@@ -167,6 +170,8 @@ class _BatchContext(KeyedBatchContext):
         # What was decoded is kept: state knows these very objects again, and need not encode them.
         self._keys: pa.Array | list[Any] | None = None
         self._distinct_keys: pa.Array | list[Any] | None = None
+        self._decoded: list[Any] = []
+        """The distinct keys where they are a list: the function has another, and may change it."""
 
     def begin(self, batch: Batch, keys: DictionaryKeys) -> None:
         """Another batch."""
@@ -178,11 +183,11 @@ class _BatchContext(KeyedBatchContext):
     def keys(self) -> pa.Array | list[Any]:
         """The key of each row."""
         if self._keys is None:
-            distinct, codes = self.distinct_keys, self._encoded.codes
+            distinct = self.distinct_keys
             if isinstance(distinct, list):
-                self._keys = [distinct[code] for code in codes.tolist()]
+                self._keys = self._listed_keys()
             else:
-                self._keys = distinct.take(pa.array(codes))
+                self._keys = distinct.take(pa.array(self._encoded.codes))
         return self._keys
 
     @property
@@ -193,6 +198,8 @@ class _BatchContext(KeyedBatchContext):
                 self._distinct_keys = self._keys_in_columns()
             else:
                 self._distinct_keys = self._columnar_keys.decode(self._encoded.distinct)
+            if isinstance(self._distinct_keys, list):
+                self._decoded = list(self._distinct_keys)
         return self._distinct_keys
 
     def _keys_in_columns(self) -> pa.Array:
@@ -228,11 +235,20 @@ class _BatchContext(KeyedBatchContext):
         return self._operator.processing_time
 
     def _encode(self, keys: Any) -> EncodedKeys:
-        if keys is self._distinct_keys:
+        if keys is self._distinct_keys and self._is_unchanged(keys, of_rows=False):
             return self._encoded.distinct, None
-        if keys is self._keys:
+        if keys is self._keys and self._is_unchanged(keys, of_rows=True):
             return self._encoded.distinct, self._encoded.codes.astype(np.int64)
         return self._columnar_keys.encode(keys)
+
+    def _is_unchanged(self, keys: pa.Array | list[Any], *, of_rows: bool) -> bool:
+        """Whether keys are still what the function was given: it may have sorted a list."""
+        if not isinstance(keys, list):
+            return True
+        return keys == (self._listed_keys() if of_rows else self._decoded)
+
+    def _listed_keys(self) -> list[Any]:
+        return [self._decoded[code] for code in self._encoded.codes.tolist()]
 
 
 class _BatchRuntimeContext(OperatorRuntimeContext):

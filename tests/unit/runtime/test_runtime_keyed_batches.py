@@ -129,6 +129,44 @@ def test_keys_of_no_declared_type_are_a_list() -> None:
     assert harness.values() == [("a", 3), ("b", 2)]
 
 
+def test_a_list_of_keys_may_be_sorted() -> None:
+    def from_the_last(batch: dict[str, Any], ctx: KeyedBatchContext) -> dict[str, Any]:
+        state, distinct = ctx.get_state(SUM), ctx.distinct_keys
+        assert isinstance(distinct, list)
+        distinct.sort(reverse=True)
+        state.put_many(ctx.keys, batch["f1"])
+        return {"f0": distinct, "f1": state.get_many(distinct)}
+
+    harness = Driven(from_the_last, key_type=None)
+    harness.send(("a", 1), ("b", 2), ("c", 3))
+    harness.end_epoch()
+    assert harness.values() == [("c", 3), ("b", 2), ("a", 1)]
+
+
+def test_state_of_a_list_of_keys_that_was_turned_round() -> None:
+    def turned(batch: dict[str, Any], ctx: KeyedBatchContext) -> dict[str, Any]:
+        state, keys = ctx.get_state(SUM), ctx.keys
+        assert isinstance(keys, list)
+        keys.reverse()
+        state.put_many(keys, batch["f1"][::-1])
+        return {"f0": keys, "f1": state.get_many(keys)}
+
+    harness = Driven(turned, key_type=None)
+    harness.send(("a", 1), ("b", 2), ("b", 3))
+    harness.end_epoch()
+    assert harness.values() == [("b", 2), ("b", 2), ("a", 1)]
+
+
+def test_the_codes_of_keys_cannot_be_written_to() -> None:
+    def changing(batch: dict[str, Any], ctx: KeyedBatchContext) -> None:
+        ctx.key_codes[0] = 1
+
+    harness = Driven(changing)
+    harness.send(("a", 1), ("b", 2))
+    with pytest.raises(UserFunctionError, match="read-only"):
+        harness.end_epoch()
+
+
 class Opened:
     """Asks for its state when it is opened."""
 
