@@ -12,7 +12,6 @@ from penstock.common.batch import RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 from penstock.functions.adapt import reduce_callable
 from penstock.runtime.pane_groups import PaneGroups, are_few
-from penstock.state.own_copy import own_copy
 from penstock.windows.assigner import AlignedWindowAssigner
 
 
@@ -38,32 +37,33 @@ class RecordCombiner:
         self.codec = codec
 
     def of_records(
-        self, values: Sequence[Any], stamps: pa.Array | None, keys: DictionaryKeys
+        self, columns: Sequence[pa.Array], stamps: pa.Array | None, keys: DictionaryKeys
     ) -> CombinedRecords | None:
         """What is left of records; None where that would be as many, or a record has no time, or fails."""
-        return self._combined(values, stamps, keys, None) if are_few(len(keys.distinct), len(values)) else None
+        return self._combined(columns, stamps, keys, None) if are_few(len(keys.distinct), len(keys.codes)) else None
 
     def merged(self, parts: CombinedRecords) -> CombinedRecords:
         """The same with every key and pane once, where the function allows it."""
-        values = self.codec.to_values(parts.columns)
-        return self._combined(values, parts.timestamps, parts.keys, parts.record_counts) or parts
+        return self._combined(parts.columns, parts.timestamps, parts.keys, parts.record_counts) or parts
 
     def _combined(
         self,
-        values: Sequence[Any],
+        columns: Sequence[pa.Array],
         stamps: pa.Array | None,
         keys: DictionaryKeys,
         counts: pa.Array | None,
     ) -> CombinedRecords | None:
-        panes = self._groups.panes_of(stamps, len(values))
+        count = len(keys.codes)
+        panes = self._groups.panes_of(stamps, count)
         groups = None if panes is None else self._groups.of(keys, panes)
         if groups is None:
             return None
         found, first, group_of = np.unique(groups.numbers, return_index=True, return_inverse=True)
-        if counts is None and not are_few(len(found), len(values)):
+        if counts is None and not are_few(len(found), count):
             return None
         try:
-            columns = self.codec.to_columns(self._reduced(values, group_of.tolist()))
+            # The function may change what it gets, and others have the records of the batch: these are its own.
+            made = self.codec.to_columns(self._reduced(self.codec.to_values(columns), group_of.tolist()))
         except Exception:
             # The record may be late, and then it fails nothing; if it is not, it fails where it arrives.
             return None
@@ -71,7 +71,7 @@ class RecordCombiner:
         first_rows = pa.array(first[order])
         weights = None if counts is None else counts.to_numpy()
         return CombinedRecords(
-            columns,
+            made,
             None if stamps is None else stamps.take(first_rows),
             DictionaryKeys(groups.codes(found[order]), keys.distinct),
             pa.array(np.bincount(group_of, weights)[order].astype(np.int64)),
@@ -79,11 +79,11 @@ class RecordCombiner:
 
     def _reduced(self, values: Sequence[Any], group_of: list[int]) -> list[Any]:
         reduce = self._reduce
-        # In the order of first records. The function may change its first argument, and the record is not ours.
+        # In the order of first records.
         reduced: dict[int, Any] = {}
         for group, value in zip(group_of, values, strict=True):
             if group not in reduced:
-                reduced[group] = own_copy(value)
+                reduced[group] = value
                 continue
             made = reduce(reduced[group], value)
             if made is None:

@@ -150,6 +150,25 @@ def test_a_record_that_fails_is_named_where_it_is_reduced(disabled: str) -> None
     assert (report.uid, report.error_type) == ("reduced", "ZeroDivisionError")
 
 
+@combinable
+def kept(one: Row, other: Row) -> Row:
+    """Changes the record that it keeps, whichever of the two that is."""
+    greater = one if one.v >= other.v else other
+    greater["v"] = one.v + other.v
+    return greater
+
+
+@pytest.mark.usefixtures("always_combines")
+def test_a_function_that_changes_records_changes_them_for_nobody_else() -> None:
+    env = environment(RuntimeExecutionMode.BATCH)
+    sums = [MemorySink(), MemorySink()]
+    stream = keyed(env, [("a", number) for number in range(10)])
+    for out in sums:
+        stream.reduce(kept).map(lambda row: [row.v]).sink_to(out)
+    env.execute()
+    assert [out.records for out in sums] == [[[45]], [[45]]]
+
+
 @pytest.mark.parametrize("marked", [max, Product(), 3, Opened])
 def test_what_cannot_be_marked(marked: Any) -> None:
     with pytest.raises(ArgumentError, match="@combinable stands before a function"):

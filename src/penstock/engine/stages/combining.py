@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from penstock.common.batch import Batch, RecordCodec
+from penstock.common.batch import RecordCodec
 from penstock.common.codecs import codec_for
 from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Kind
@@ -26,8 +26,8 @@ class Combining(Protocol):
         """The codec of what is made."""
         ...
 
-    def made_of(self, batch: Batch, part: Part) -> Part | None:
-        """Of the records of a batch; None where these are to be sent as they are."""
+    def made_of(self, part: Part) -> Part | None:
+        """Of records; None where these are to be sent as they are."""
         ...
 
     def merged(self, part: Part) -> Part:
@@ -60,7 +60,7 @@ class _PartialAggregates:
     def codec(self) -> RecordCodec:
         return self._combiner.codec
 
-    def made_of(self, batch: Batch, part: Part) -> Part | None:
+    def made_of(self, part: Part) -> Part | None:
         assert part.columns is not None
         assert part.keys is not None
         made = self._combiner.of_records(part.columns, part.count, part.timestamps, part.keys)
@@ -87,9 +87,10 @@ class _ReducedRecords:
     def codec(self) -> RecordCodec:
         return self._combiner.codec
 
-    def made_of(self, batch: Batch, part: Part) -> Part | None:
+    def made_of(self, part: Part) -> Part | None:
+        assert part.columns is not None
         assert part.keys is not None
-        made = self._combiner.of_records(batch.values, part.timestamps, part.keys)
+        made = self._combiner.of_records(part.columns, part.timestamps, part.keys)
         return None if made is None else _part_of(made)
 
     def merged(self, part: Part) -> Part:

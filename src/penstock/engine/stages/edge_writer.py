@@ -68,7 +68,7 @@ class EdgeWriter:
         part = Part(count, columns, values, stamps, keys)
         self.records_sent += count
         if self._combines:
-            part = self._combined(batch, part)
+            part = self._combined(part)
         if part.columns is not None and self._edge.columns is not None and not part.is_combined:
             part = replace(part, columns=[part.columns[place] for place in self._edge.columns])
         if self._edge.exchange.kind is ExchangeKind.BROADCAST:
@@ -106,12 +106,12 @@ class EdgeWriter:
         for target in range(self._edge.target_parallelism):
             self._send(target, kind, content)
 
-    def _combined(self, batch: Batch, part: Part) -> Part:
+    def _combined(self, part: Part) -> Part:
         """What can be made of the records, if that is much less; the records as they are otherwise."""
         assert self._combining is not None
         if part.count < FEWEST_RECORDS:
             return part
-        made = self._combining.made_of(batch, part)
+        made = self._combining.made_of(part)
         if made is None:
             # What else this sender has in this epoch is likely to be of the same kind.
             self._combines = False
