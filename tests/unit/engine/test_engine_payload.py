@@ -44,3 +44,13 @@ def test_equal_keys_of_a_buffer_are_one_object_so_that_their_hash_is_computed_on
     decoded = payload.decode(codec, data).keys
     assert decoded is not None
     assert decoded[0] is decoded[2]
+
+
+def test_columns_lie_where_arrow_computes_with_them():
+    """Elsewhere its group-by warns on the console, once for every batch."""
+    columns = [pa.array([1, 2, None]), pa.array(["x", None, "z"])]
+    data = payload.encode(codec_for(ROW), 3, columns, None, pa.array([5, 6, 7]), keys(b"k1", b"k2", b"k1"))
+    buffer = payload.open_buffer(codec_for(ROW), data)
+    assert buffer.columns is not None
+    parts = [part for column in (*buffer.columns, buffer.timestamps) for part in column.buffers() if part is not None]
+    assert [part.address % 8 for part in parts] == [0] * len(parts)

@@ -1,6 +1,6 @@
 """Data buffers as bytes: an Arrow IPC stream of keys, timestamps and typed columns, or keys and pickled objects.
 
-Layout: u32 length of the IPC part | IPC stream | pickled list of records (only where the type is not declared).
+Layout: u64 length of the IPC part | IPC stream | pickled list of records (only where the type is not declared).
 Keys are dictionary encoded: a buffer holds each of its keys once, and the receiver makes one bytes object per key.
 """
 
@@ -16,7 +16,8 @@ import pyarrow as pa
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
 
-_LENGTH = struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+"""As wide as the numbers in columns: behind less, Arrow finds these where it says that it may crash."""
 _KEY = "__key"
 _TIMESTAMP = "__timestamp"
 _RECORDS = "__records"
