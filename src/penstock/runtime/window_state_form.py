@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from penstock.common.errors import StateError
 from penstock.common.typeinfo import Types
 from penstock.runtime.columnar_windows.parts import PartialRows
@@ -30,10 +32,13 @@ def stored_kind(context: OperatorContext, name: str) -> str | None:
     return None if stored is None else description_from(stored).kind
 
 
-def describe_columns(context: OperatorContext, name: str, rows: PartialRows) -> StateCatalogue:
-    """Puts down what columns there are; raises `StateError` where the store has others."""
+def describe_columns(
+    context: OperatorContext, name: str, rows: PartialRows, *, takes: Callable[[str], bool] = lambda kind: False
+) -> StateCatalogue:
+    """Puts down what columns there are; raises `StateError` where the store has others that it does not take."""
     kind, stored = kind_of_columns(rows), stored_kind(context, name)
-    if stored not in (None, kind, UNKNOWN_COLUMNS) and has_entries(context, name):
+    is_known = stored in (None, kind, UNKNOWN_COLUMNS) or takes(stored)
+    if not is_known and has_entries(context, name):
         raise StateError(
             f"operator '{context.name}': its open windows have {stored}, and the program makes {kind} of them; give "
             "the operator another uid, or let the windows end before the program changes"

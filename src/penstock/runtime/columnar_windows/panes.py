@@ -20,8 +20,9 @@ import pyarrow as pa
 from penstock.common.kernels import pc
 from penstock.runtime.columnar_windows.key_numbers import KeyNumbers, Numbers
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
+from penstock.runtime.columnar_windows.stored_key_fields import as_rows, stored_rows
 from penstock.runtime.operator import OperatorContext
-from penstock.runtime.window_state_form import PANES, describe_columns
+from penstock.runtime.window_state_form import PANES, describe_columns, kind_of_columns, stored_kind
 from penstock.state.state_keys import StateKeys
 
 _PLACE = Struct(">HIQI")
@@ -65,13 +66,15 @@ class Panes:
         self._aggregates = aggregates
         self._max_parallelism = context.max_parallelism
         self._prefix = StateKeys(context.uid, PANES, context.max_parallelism)
-        names = [str(place) for place in range(len(aggregates.types))]
-        self._schema = pa.schema([("key", pa.binary()), *zip(names, aggregates.types, strict=True)])
+        self._schema = _schema_of(aggregates)
         self._panes: dict[int, _Pane] = {}
         self._gone: list[tuple[int, _Chunk]] = []
         """Chunks that are to be removed from the store."""
         self.keys = KeyNumbers(context.max_parallelism)
-        self.catalogue = describe_columns(context, PANES, aggregates)
+        self._stored_kind = lambda: stored_kind(context, PANES)
+        self.catalogue = describe_columns(
+            context, PANES, aggregates, takes=lambda kind: stored_rows(aggregates, kind) is not None
+        )
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._panes)
@@ -130,18 +133,26 @@ class Panes:
     def load(self) -> None:
         """Reads everything from the store."""
         self.drop()
+        kind = self._stored_kind()
+        other = None if kind in (None, kind_of_columns(self._aggregates)) else stored_rows(self._aggregates, kind)
+        schema = self._schema if other is None else _schema_of(other)
         found: dict[tuple[int, int], list[tuple[int, pa.RecordBatch]]] = {}
         for key, value in self._store.scan(*self._prefix.range):
             group, _, moved, number = _PLACE.unpack_from(key, len(self._prefix.prefix))
-            batch = pa.ipc.read_record_batch(pa.py_buffer(value), self._schema)
+            batch = pa.ipc.read_record_batch(pa.py_buffer(value), schema)
             found.setdefault((moved - _OFFSET, number), []).append((group, batch))
         for (start, number), parts in sorted(found.items()):
             batches = pa.Table.from_batches([batch for _, batch in parts]).combine_chunks().to_batches()[0]
             ids = self.keys.of(batches.column(0).to_pylist())
             chunk = _Chunk(ids, batches.columns[1:], number, [group for group, _ in parts])
             pane = self._panes.setdefault(start, _Pane())
-            pane.chunks.append(chunk)
             pane.next_number = number + 1
+            if other is None:
+                pane.chunks.append(chunk)
+            else:
+                # Written anew, with what the epoch brings.
+                self._gone.append((start, chunk))
+                pane.fresh.append((ids, as_rows(self._aggregates, other, chunk.columns)))
 
     def drop(self) -> None:
         """Forgets everything that is in memory."""
@@ -188,6 +199,11 @@ class Panes:
         for pane in self._panes.values():
             for chunk in pane.chunks:
                 chunk.ids = self.keys.of(before.keys(chunk.ids))
+
+
+def _schema_of(rows: PartialRows) -> pa.Schema:
+    names = [str(place) for place in range(len(rows.types))]
+    return pa.schema([("key", pa.binary()), *zip(names, rows.types, strict=True)])
 
 
 def _joined(parts: list[tuple[Numbers, Columns]]) -> tuple[Numbers, Columns]:

@@ -26,6 +26,7 @@ class PartialRecords(PartialRows):
         schema = codec_for(reduction.record_type).schema
         assert schema is not None
         self._types = [field.type for field in schema]
+        self.reduction = reduction
         self._fields = reduction.fields
         self._is_floating = list(map(depends_on_first, reduction.fields, reduction.types))
         names = reduction.names
