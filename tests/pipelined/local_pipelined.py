@@ -53,9 +53,11 @@ class LocalPipelinedExecutor(LocalStageExecutor):
         super().__init__(job, setup)
         self._live = live
         self._host = LiveTaskHost(lambda: "")
+        self._newest_run: int | None = None
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
-        live = live_header(header, tasks, self._live)
+        live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run)
+        self._newest_run = header.run
         reports = self._reports = []
         sent = [
             list(self._host.run_source(self._setup, live, subtask, reads, reports.append))

@@ -61,6 +61,12 @@ class CombinedWatermark:
         self._parts.setdefault(part, _Part()).idle = idle
         return self._settle()
 
+    def start_anew(self) -> None:
+        """Nothing is known of idleness: every part counts until it is said to be idle again."""
+        for part in self._parts.values():
+            part.idle = False
+        self.is_idle = False
+
     def remove(self, part: int) -> int | None:
         """Forgets a part; an unknown one is no error."""
         self._parts.pop(part, None)

@@ -104,6 +104,13 @@ class InputGate:
             self._moved(None, state.watermark)
         return self._rise()
 
+    def start_anew(self) -> None:
+        """Nothing is known of idleness: every channel counts, however far it is behind, until it is idle again."""
+        for state in self._channels.values():
+            state.idle, state.aligned = False, True
+            state.watermark, state.waiting = max(state.watermark, state.waiting), MIN_WATERMARK
+        self._find_least()
+
     def mark_ended(self, channel: int) -> int | None:
         """A channel has come to its end."""
         state = self._state(channel)

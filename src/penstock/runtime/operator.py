@@ -122,6 +122,10 @@ class Operator:
         """Processing time moves on: fires timers."""
         return
 
+    def time_goes_on(self, *, anew: bool) -> None:
+        """Pipelined mode: an epoch begins, the first one since a start or another one. No record could come before."""
+        return
+
     def time_passes(self) -> None:
         """Pipelined mode: called many times in a second, with or without records between; sends on what is ready."""
         return

@@ -151,6 +151,17 @@ class TimestampsAndWatermarks(WatermarkOutput):
         except Exception as error:
             raise user_function_error(error, self._context) from error
 
+    def go_on(self, *, anew: bool) -> None:
+        """Pipelined mode: records can come again, which they could not since the generator was last asked.
+
+        That was no silence. Anew: it is not known what came since, so nothing is idle, as after a restart of Flink.
+        """
+        now = self._context.processing_time
+        if anew:
+            self.is_idle, self._quiet_since = False, now
+        elif not self.is_idle:
+            self._quiet_since = min(now, self._quiet_since + max(0, now - self._asked_at))
+
     @property
     def asked_at(self) -> int:
         """When the generator was last asked."""

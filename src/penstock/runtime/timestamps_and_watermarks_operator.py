@@ -49,6 +49,10 @@ class TimestampsAndWatermarksOperator(Operator):
         """The watermark that was last sent; that of the inputs does not matter."""
         self.current_watermark = self._time().watermark
 
+    def time_goes_on(self, *, anew: bool) -> None:
+        """That no record came while there was no epoch is no silence."""
+        self._time().go_on(anew=anew)
+
     def time_passes(self) -> None:
         """Asks the generator as often as it is to be asked."""
         time = self._time()

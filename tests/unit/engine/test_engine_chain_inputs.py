@@ -135,3 +135,16 @@ def test_the_end(inputs_of) -> None:
     assert inputs.end(1, 0) == MAX_WATERMARK
     assert inputs.just_finished()
     assert not inputs.just_finished()
+
+
+def test_after_a_start_nothing_is_idle_until_it_is_said_to_be_so_again(inputs_of) -> None:
+    inputs = inputs_of(edge(0), edge(1, input_index=1))
+    inputs.announce([(0, 1), (1, 2)])
+    inputs.watermark(0, 1, 10)
+    inputs.watermark(1, 2, 50)
+    assert inputs.idle(0, 1) == 50
+    inputs.start_anew()
+    assert not inputs.is_idle
+    assert inputs.watermark(1, 2, 90) is None
+    assert inputs.watermark(0, 1, 60) == 60
+    assert inputs.idle(0, 1) == 90

@@ -192,6 +192,15 @@ def test_a_source_whose_splits_have_finished_falls_silent_too(tmp_path: Path) ->
     assert driver.plan(6_101) == {"0/no split": False}, "and again after the next"
 
 
+def test_that_a_source_has_no_splits_is_told_again_after_a_restart(tmp_path: Path) -> None:
+    driver = Driver(tmp_path, (Fed(), IDLE))
+    driver.plan(1_000)
+    assert driver.run(1_100) == {"0/no split": False}
+    driver.restart()
+    assert driver.plan(5_000) == {}
+    assert driver.plan(5_100) == {"0/no split": False}
+
+
 class Lagging(WatermarkGenerator):
     """Emits what the class is told to: a stand-in for the clock."""
 

@@ -87,6 +87,26 @@ def test_silence_makes_it_idle_and_a_higher_watermark_active_again(restarts: boo
     assert harness.output.log[4:] == [20, ("watermark", 19)]
 
 
+def test_time_in_which_no_record_could_come_is_no_silence() -> None:
+    harness = harness_of(MONOTONOUS.with_idleness(100))
+    harness.process([10])
+    harness.clock(1_060)
+    harness.end_epoch()
+    harness.clock(5_000)
+    harness.operator.time_goes_on(anew=False)
+    harness.clock(5_039)
+    harness.end_epoch()
+    assert harness.output.log == [10, ("watermark", 9)]
+    harness.clock(5_040)
+    harness.end_epoch()
+    assert harness.output.log[2:] == ["idle"]
+    harness.operator.time_goes_on(anew=False)
+    assert harness.operator.is_idle
+    harness.operator.time_goes_on(anew=True)
+    assert not harness.operator.is_idle
+    assert harness.operator.next_processing_timer() == 5_140
+
+
 def test_before_the_first_record_silence_counts_from_the_beginning() -> None:
     harness = harness_of(MONOTONOUS.with_idleness(100))
     harness.end_epoch()

@@ -29,6 +29,8 @@ class SourceTimes:
         self._unread: dict[str, TimeProgress] = {}
         """Found, but no consumer knows of them yet."""
         self._silence = state.namespace("silent-sources")
+        # Consumers may have forgotten it: they are told again.
+        self._silence.pop(node.uid, None)
         self._empty_since: int | None = None
 
     def found(self, splits: Iterable[str], now: int) -> None:

@@ -43,6 +43,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
         self._plans = PlanAhead(self._plan, job.name)
+        self._newest_run: int | None = None
         self._under_way: LiveHeader | None = None
         self._next_is_short = False
         self._lock = threading.Lock()
@@ -50,7 +51,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Runs all stages of one epoch side by side."""
-        live = live_header(header, tasks, self._live)
+        live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run)
+        self._newest_run = header.run
         with self._lock:
             self._under_way = live
             if self._next_is_short:

@@ -32,6 +32,8 @@ class LiveHeader(EpochHeader):
     """The header of such an epoch. `now` is when it began: tasks go by their own clocks from there."""
 
     live: LiveSettings
+    is_first: bool = False
+    """Whether tasks have worked on no epoch before this one since the job was started, or started again."""
     splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     """The numbers of the splits that the epoch follows, by the node id of their source."""
 
@@ -73,10 +75,12 @@ class LiveOrders:
         return pickle.loads(data)
 
 
-def live_header(header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], live: LiveSettings) -> LiveHeader:
+def live_header(
+    header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], live: LiveSettings, *, is_first: bool = False
+) -> LiveHeader:
     """The header of an epoch that follows what the tasks of stage 0 are told to read."""
     splits: dict[int, tuple[int, ...]] = {}
     for planned in (each for reads in tasks for each in reads if each.split != SOURCE_SENDER):
         splits[planned.source] = (*splits.get(planned.source, ()), planned.split)
     known = {each.name: getattr(header, each.name) for each in fields(header)}
-    return LiveHeader(**known, live=live, splits=splits)
+    return LiveHeader(**known, live=live, is_first=is_first, splits=splits)

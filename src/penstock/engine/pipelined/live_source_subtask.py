@@ -73,6 +73,11 @@ class _FollowedSplit:
             self.times.tick()
             self._leave()
 
+    def go_on(self, *, anew: bool) -> None:
+        """The split is watched again; nobody has looked since the last epoch, or since the job was stopped."""
+        if self.times is not None:
+            self.times.go_on(anew=anew)
+
     def announce(self) -> None:
         """Says where event time stands."""
         if self.times is not None:
@@ -151,6 +156,8 @@ class LiveSourceSubtask(SourceSubtask):
     ) -> dict[int, list[_FollowedSplit]]:
         """The splits of each source; consumers hear at once where event time stands in them."""
         splits: dict[int, list[_FollowedSplit]] = {}
+        # The epoch's time is that of the driver's plan: Spark and Python may have taken a while since.
+        ProcessingClock(header.now).advance(chains.values())
         for planned in reads:
             chain = chains[planned.source]
             if planned.split == SOURCE_SENDER:
@@ -158,6 +165,7 @@ class LiveSourceSubtask(SourceSubtask):
                 chain.tell_idleness(planned.source, idle=True)
             elif planned.read is not None:
                 followed = _FollowedSplit(planned, chain, self._times_of(planned, header, chain), rows)
+                followed.go_on(anew=header.is_first)
                 followed.announce()
                 splits.setdefault(planned.source, []).append(followed)
         for source, of_source in splits.items():

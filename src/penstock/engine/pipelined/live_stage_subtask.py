@@ -35,7 +35,7 @@ class LiveStageSubtask(StageSubtask):
         received: dict[int, int] = {}
         clock = ProcessingClock(header.now)
         works = self._subtask < self._job.stage_parallelism[self._stage]
-        state = self._begin(header, rows) if works else None
+        state = self._begin(header, rows, clock) if works else None
         next_tick = 0.0
         for row in incoming:
             clock.advance(self._chains)
@@ -66,14 +66,18 @@ class LiveStageSubtask(StageSubtask):
             clock.advance(self._chains)
             yield from self._finish_epoch(header, state, clock.now, rows, received)
 
-    def _begin(self, header: LiveHeader, rows: list[Envelope]) -> SubtaskState:
+    def _begin(self, header: LiveHeader, rows: list[Envelope], clock: ProcessingClock) -> SubtaskState:
         state = self._open(header)
         staging = header.staging(self._stage, self._subtask, "sinks")
         for chain in self._chains:
             chain.begin_epoch(header.epoch, header.now, staging)
             chain.set_writers(self._subtask, rows)
             chain.advance_processing_time(header.now)
-        for inputs in self._inputs:
+        clock.advance(self._chains)
+        for chain, inputs in zip(self._chains, self._inputs, strict=True):
+            chain.time_goes_on(anew=header.is_first)
+            if header.is_first:
+                inputs.start_anew()
             inputs.announce(
                 (edge, split)
                 for source, splits in header.splits.items()

@@ -393,6 +393,11 @@ class ChainInstance:
         for context in self.contexts.values():
             context.processing_time = now
 
+    def time_goes_on(self, *, anew: bool) -> None:
+        """Pipelined mode: an epoch begins; operators wait for records again, or for the first time since a start."""
+        for operator in self._operators.values():
+            operator.time_goes_on(anew=anew)
+
     def time_passes(self) -> None:
         """Pipelined mode: operators do what waits for no record."""
         for operator in self._operators.values():

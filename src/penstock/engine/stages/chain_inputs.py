@@ -64,6 +64,11 @@ class ChainInputs:
             if source is not None and is_split(sender):
                 source.add(sender)
 
+    def start_anew(self) -> None:
+        """Forgets which channels are idle: nobody has looked for a while."""
+        for each in (*self._sources.values(), *self._gates.values(), self._combined):
+            each.start_anew()
+
     def watermark(self, edge: int, sender: int, watermark: int) -> int | None:
         """A channel's event time; it is not idle. Returns the new watermark of the head if that rose."""
         source = self._sources.get(edge)
