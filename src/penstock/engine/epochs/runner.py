@@ -335,6 +335,9 @@ class EpochRunner:
         planned = time.perf_counter()
         reach("action.before")
         self.progress.epoch_runs(executor.reports_so_far)
+        if self._asked:
+            # Whoever asked may have done so when there was no executor yet, or another one.
+            executor.hasten()
         results = executor.run(header, tasks)
         reach("action.after")
         self.progress.task_reports(results.reports)
