@@ -12,14 +12,17 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from nexmark.answers.patterns import PATTERNS, Bid, matches
+from nexmark.answers.patterns import PATTERNS, Bid, Match, matches
 from nexmark.bid_totals import WINDOW_MS, total_differences
 from nexmark.checksums import MODULUS
 from nexmark.schema import DECIMAL, LONG, QUERIES, TABLES, TEXT, Columns
@@ -27,6 +30,7 @@ from nexmark.schema import DECIMAL, LONG, QUERIES, TABLES, TEXT, Columns
 ANSWERS = Path(__file__).with_name("answers")
 END_OF_TIME = (1 << 63) - 1
 SHOWN_DIFFERENCES = 5
+ROWS_AT_A_TIME = 100_000
 _SQL_TYPES = {LONG: "BIGINT", TEXT: "VARCHAR", DECIMAL: "DECIMAL(23, 3)"}
 _PASSED_OVER = ("-U",)
 _DELETES = ("-D", "D")
@@ -67,13 +71,19 @@ class Checker:
         if query in PATTERNS:
             names = ", ".join(f"{name} {_SQL_TYPES[kind]}" for name, kind in columns)
             self._database.execute(f"CREATE TABLE answer ({names})")
-            rows = list(matches(query, self._bids_in_order()))
-            if rows:
-                places = ", ".join("?" * len(columns))
-                self._database.executemany(f"INSERT INTO answer VALUES ({places})", rows)
+            self._insert_answer(columns, matches(query, self._bids_in_order()))
             return
         statement = (ANSWERS / f"{query}.sql").read_text()
         self._database.execute(f"CREATE TABLE answer AS SELECT {_typed(columns)} FROM ({statement})")
+
+    def _insert_answer(self, columns: Columns, rows: Iterator[Match]) -> None:
+        """Adds rows of whole numbers to the table `answer`, many at a time."""
+        schema = pa.schema([(name, pa.int64()) for name, _ in columns])
+        while some := list(islice(rows, ROWS_AT_A_TIME)):
+            arrays = [pa.array(column, pa.int64()) for column in zip(*some, strict=True)]
+            self._database.register("found", pa.table(arrays, schema=schema))
+            self._database.execute("INSERT INTO answer SELECT * FROM found")
+            self._database.unregister("found")
 
     def answer_rows(self) -> list[tuple[Any, ...]]:
         """The rows of the answer, in an order of their own."""
@@ -191,13 +201,16 @@ class Checker:
         return f"SELECT * FROM read_csv('{quoted}', header = false, quote = '\"', escape = '\"', {fields})"
 
     def _bids_in_order(self) -> Iterator[tuple[tuple[int, int], list[Bid]]]:
-        rows = self._database.execute(
-            "SELECT auction, bidder, list(price ORDER BY dateTime, seq), list(dateTime ORDER BY dateTime, seq) "
-            "FROM bids GROUP BY auction, bidder"
+        # A cursor of its own: what it has not read yet is there after other statements, too.
+        bids = self._database.cursor().sql(
+            "SELECT auction, bidder, price, dateTime FROM bids ORDER BY auction, bidder, dateTime, seq"
         )
-        while many := rows.fetchmany(10_000):
-            for auction, bidder, prices, times in many:
-                yield (auction, bidder), [Bid(*each) for each in zip(prices, times, strict=True)]
+        rows = chain.from_iterable(
+            zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            for batch in bids.to_arrow_reader(ROWS_AT_A_TIME)
+        )
+        for key, group in groupby(rows, key=itemgetter(0, 1)):
+            yield key, [Bid(price, time) for _, _, price, time in group]
 
 
 def _typed(columns: Columns) -> str:

@@ -92,3 +92,14 @@ def test_the_recorded_answers_are_those_of_duckdb(events: Path) -> None:
         checker.make_answer(query)
         found = (*checker.checksum(query), fingerprint(query, checker.answer_rows()))
         assert found == (recorded["rows"], recorded["checksum"], recorded["fingerprint"])
+
+
+@pytest.mark.skipif(find_spec("duckdb") is None, reason="DuckDB is not installed: its answers are recorded")
+@pytest.mark.parametrize("query", ["c0", "c1", "c2", "c3"])
+def test_a_pattern_is_checked_a_few_rows_at_a_time(query: str, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nexmark import check
+
+    monkeypatch.setattr(check, "ROWS_AT_A_TIME", 7)  # bids of a key, and matches, are in several batches
+    checker = check.Checker(events)
+    checker.make_answer(query)
+    assert fingerprint(query, checker.answer_rows()) == ANSWERS[query]["fingerprint"]
