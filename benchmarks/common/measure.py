@@ -96,7 +96,8 @@ def steady_rate(samples: Sequence[tuple[int, float]]) -> float:
         if passed >= warm_up:
             counted.append((records, seconds))
         passed += records
-    counted = counted or list(samples)
+    if not any(records for records, _ in counted):  # all of them came at once, and perhaps an empty piece behind them
+        counted = list(samples)
     return sum(records for records, _ in counted) / sum(seconds for _, seconds in counted)
 
 

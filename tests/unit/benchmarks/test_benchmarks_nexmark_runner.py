@@ -65,6 +65,12 @@ def test_a_program_is_measured_with_all_its_processes(tmp_path: Path, events: Pa
     assert measured.compared == "checksum"
 
 
+def test_records_that_came_in_one_piece_have_a_rate(tmp_path: Path, events: Path) -> None:
+    samples = "[[0, 2.0], [150, 0.5], [0, 0.5]]"
+    measured = run_of(tmp_path, events, QUICK_PROGRAM.replace("[[150, 2.0]]", samples))
+    assert measured.records_per_second == 150 / 3
+
+
 def test_a_wrong_answer_is_told(tmp_path: Path, events: Path) -> None:
     measured = run_of(tmp_path, events, PROGRAM, "print('WRONG\\n3 rows missing'); raise SystemExit(1)")
     assert measured.problem == "3 rows missing\n"
