@@ -80,8 +80,7 @@ class Nexmark:
             if query in CONTENDERS[name].queries
         ]
         if not options.goes_on:
-            for query, contender in programs:
-                self.journal.forget(options.events, query, contender.name)
+            self.journal.forget(options.events, [(query, contender.name) for query, contender in programs])
         waiting = [(query, each) for query, each in programs if self._measured(query, each) is None]
         kept = [(q, each.name, found) for q, each in programs if (found := self._measured(q, each)) is not None]
         if kept:

@@ -78,6 +78,16 @@ def test_a_run_that_was_cut_off_is_gone_on_with(programs: Programs) -> None:
     assert programs.started == ALL
 
 
+def test_a_new_run_that_was_cut_off_at_once_does_not_take_the_results_of_the_one_before(programs: Programs) -> None:
+    assert programs.run()
+    programs.outcomes[PENSTOCK] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        programs.run()
+    programs.outcomes.clear()
+    assert programs.run(goes_on=True)
+    assert programs.started == ALL
+
+
 def test_what_is_run_once_more_leaves_the_rest_in_the_journal(programs: Programs) -> None:
     assert programs.run()
     assert programs.run("q6")
