@@ -56,7 +56,9 @@ class ListHandle(ContainerHandle[CachedList], ListState[Any]):
 
     def clear(self) -> None:
         """Removes all elements."""
-        self._replace([])
+        cached = self._current()
+        if cached.elements or cached.stored_parts:  # else nothing has to be written: most lists of a join are empty
+            self._replace([])
 
     def _replace(self, elements: list[Any]) -> None:
         cached = self._changing()

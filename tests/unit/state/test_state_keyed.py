@@ -116,6 +116,22 @@ def test_what_a_list_gives_is_the_callers_own(store: MemoryStore) -> None:
     assert state.get() == ["a", "aa"]
 
 
+def test_clearing_a_list(store: MemoryStore) -> None:
+    backend = backend_on(store)
+    backend.get_list_state(LIST).clear()
+    backend.flush()
+    assert list(store.changes()) == [], "there was nothing to remove"
+    state = backend.get_list_state(LIST)
+    state.add("a")
+    state.clear()
+    assert state.get() == []
+    state.add("b")
+    state = restarted(backend, store).get_list_state(LIST)
+    assert state.get() == ["b"]
+    state.clear()
+    assert state.get() == []
+
+
 def test_adding_to_a_long_list_writes_little(store: MemoryStore) -> None:
     backend = backend_on(store)
     state = backend.get_list_state(ListStateDescriptor("list"))
