@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.common.errors import JobExecutionException
 from penstock.common.typeinfo import DataclassTypeInfo
-from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream import DataStream, ProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from penstock.datastream.connectors.file_system import FileSource, ParquetFormat
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.execution.submit import plan_to_run
@@ -115,6 +115,31 @@ def test_what_a_filter_would_drop_is_not_sent(program: str, exchanges: int) -> N
     filtered = [edge for edge in plan.edges if edge.condition is not None]
     assert len(filtered) == exchanges
     assert " where col(" in env.explain()
+
+
+class WithSubtask(ProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[tuple[int, int]]:
+        yield value.id, self.subtask
+
+
+SPREAD: dict[str, Callable[[DataStream], DataStream]] = {
+    "rebalance": DataStream.rebalance,
+    "rescale": DataStream.rescale,
+    "shuffle": DataStream.shuffle,
+}
+
+
+@pytest.mark.parametrize("exchange", SPREAD)
+def test_records_that_are_sent_go_where_they_went(exchange: str) -> None:
+    def sent(disabled: str) -> list[tuple[int, int]]:
+        spread = SPREAD[exchange](rows(environment(disabled)))
+        return sorted(spread.filter(col("name") == "n1").process(WithSubtask()).execute_and_collect())
+
+    assert sent("")
+    assert sent("") == sent(RULES)
 
 
 def test_a_condition_that_may_fail_stays_where_it_is() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.common.batch import Batch
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import TypeInformation
@@ -19,11 +21,11 @@ class EdgeCondition:
         self._record_type = record_type
         self._evaluator = Evaluator(expression, record_type)
 
-    def kept(self, batch: Batch) -> Batch:
-        """The records that are sent."""
+    def of(self, batch: Batch) -> pa.Array | None:
+        """Which records are sent; None where all of them are."""
         (condition,) = self._evaluator.columns(batch.columns, len(batch))
         mask = pc.fill_null(condition, False)
-        return batch if mask.true_count == len(batch) else batch.filtered(mask)
+        return None if mask.true_count == len(batch) else mask
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EdgeCondition, (self._expression, self._record_type)

@@ -24,6 +24,8 @@ from penstock.state.key_groups import subtasks_of_keys
 
 _WORTH_A_BUFFER = 8_192
 _INT64 = struct.Struct("<q")
+_IN_TURN = (ExchangeKind.REBALANCE, ExchangeKind.RESCALE, ExchangeKind.SHUFFLE)
+"""Exchanges in which it is not the record that says where it goes, but how many there were before it."""
 Targets = np.ndarray[Any, np.dtype[np.int32]]
 
 
@@ -55,8 +57,15 @@ class EdgeWriter:
 
     def write(self, batch: Batch) -> None:
         """Sends records to the subtasks that the exchange chooses."""
-        if self._edge.condition is not None and len(batch):
-            batch = self._edge.condition.kept(batch)
+        targets: Targets | int | None = None
+        is_sent = None if self._edge.condition is None or not len(batch) else self._edge.condition.of(batch)
+        if is_sent is not None:
+            if self._edge.exchange.kind in _IN_TURN:
+                # Records that are not sent take their turns: the others go where they would without the condition.
+                of_all = self._choose(batch, None)
+                assert not isinstance(of_all, int)
+                targets = of_all[is_sent.to_numpy(zero_copy_only=False)]
+            batch = batch.filtered(is_sent)
         count = len(batch)
         if count == 0:
             return
@@ -76,7 +85,8 @@ class EdgeWriter:
             for target in range(self._edge.target_parallelism):
                 self._append(target, part)
             return
-        targets = self._choose(batch, part.keys)
+        if targets is None:
+            targets = self._choose(batch, part.keys)
         if isinstance(targets, int):
             self._append(targets, part)
             return
