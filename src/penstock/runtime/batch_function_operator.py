@@ -8,15 +8,17 @@ import pyarrow as pa
 
 from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
-from penstock.common.errors import EventTimeError, TypeMismatchError
+from penstock.common.errors import EventTimeError
 from penstock.common.kernels import pc
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.batches import BatchFormat
 from penstock.runtime.batch_forms import GivenBatches, TakenBatches, batches_in, is_one_batch
-from penstock.runtime.failures import user_function_error
+from penstock.runtime.failures import safe_repr, user_function_error
 from penstock.runtime.function_operator import FunctionOperator
 
 _STILL = object()
+_SHOWN = 200
+"""Characters of a record in a report."""
 
 
 class BatchFunctionOperator(FunctionOperator):
@@ -93,9 +95,20 @@ class BatchFunctionOperator(FunctionOperator):
             )
 
     def _failure(self, error: Exception, batch: Batch) -> Exception:
-        if isinstance(error, TypeMismatchError) and error.index is not None:
-            return user_function_error(error, self._context, record=batch.values[error.index])
-        return user_function_error(error, self._context, watermark=self.current_watermark)
+        return user_function_error(error, self._context, watermark=self.current_watermark, record=_Shown(batch))
+
+
+class _Shown:
+    """A batch in the report of a failure: which of its records it was, only the function could tell."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __repr__(self) -> str:
+        values = self._batch.values
+        if len(values) == 1:
+            return repr(values[0])
+        return f"one of {len(values)}, from {safe_repr(values[0], _SHOWN)} to {safe_repr(values[-1], _SHOWN)}"
 
 
 class MapBatchesOperator(BatchFunctionOperator):

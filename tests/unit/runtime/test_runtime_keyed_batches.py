@@ -218,6 +218,15 @@ def test_a_failure_is_reported_with_the_operator() -> None:
     assert failure.value.report.operator == "Sessions"
 
 
+def test_a_failure_is_reported_with_the_batch() -> None:
+    harness = Driven(lambda batch, ctx: 1 // 0)
+    harness.send(("a", 1), ("b", 2))
+    harness.send(("c", 3))
+    with pytest.raises(UserFunctionError, match="ZeroDivisionError") as failure:
+        harness.end_epoch()
+    assert failure.value.report.record == "one of 3, from ('a', 1) to ('c', 3)"
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     steps=st.lists(
