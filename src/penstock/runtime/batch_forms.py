@@ -50,15 +50,41 @@ class GivenBatches:
 
 
 def _as_pandas(column: pa.Array) -> pd.Series:
+    if _has_missing_integers(column):
+        return pd.Series(_objects(column), dtype=object)
     return column.to_pandas(types_mapper=_NULLABLE.get) if column.null_count else column.to_pandas()
 
 
 def _as_numpy(column: pa.Array) -> np.ndarray[Any, Any]:
+    if _has_missing_integers(column):
+        return _objects(column)
     is_boolean = pa.types.is_boolean(column.type)
     if column.null_count and (is_boolean or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         values = column.fill_null(False if is_boolean else 0).to_numpy(zero_copy_only=False)
         return np.ma.MaskedArray(values, column.is_null().to_numpy(zero_copy_only=False))
     return column.to_numpy(zero_copy_only=False)
+
+
+def _has_missing_integers(column: pa.Array) -> bool:
+    """Whether Arrow would make floats of the integers in lists, rows and maps, for one of them is missing."""
+    if isinstance(column, pa.StructArray):
+        parts = column.flatten()
+    elif isinstance(column, pa.MapArray):
+        parts = [column.keys, column.items]
+    elif isinstance(column, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
+        parts = [column.flatten()]
+    else:
+        return False
+    return any(
+        bool(part.null_count) if pa.types.is_integer(part.type) else _has_missing_integers(part) for part in parts
+    )
+
+
+def _objects(column: pa.Array) -> np.ndarray[Any, Any]:
+    values = np.empty(len(column), object)
+    for place, value in enumerate(column.to_pylist()):
+        values[place] = value
+    return values
 
 
 class TakenBatches:

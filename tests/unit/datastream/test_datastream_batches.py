@@ -50,6 +50,28 @@ def test_records_pass_unchanged_and_keep_their_type(items: DataStream) -> None:
     assert collected(items.map_batches(same)) == sorted(ITEMS, key=repr)
 
 
+EXACT = 2**53 + 1
+"""An integer that no float is."""
+NESTED: dict[str, tuple[Any, list[Any]]] = {
+    "lists": (Types.LIST(Types.LONG()), [[EXACT, None], [1], [], None]),
+    "rows": (Types.ROW_NAMED(["n"], [Types.LONG()]), [Row(n=EXACT), Row(n=None), None]),
+    "maps": (Types.MAP(Types.STRING(), Types.LONG()), [{"a": EXACT, "b": None}, {}, None]),
+    "lists of rows": (Types.LIST(Types.ROW_NAMED(["n"], [Types.INT()])), [[Row(n=1), Row(n=None)], [Row(n=2)]]),
+}
+
+
+@pytest.mark.parametrize("format_", ["arrow", "pandas", "numpy"])
+@pytest.mark.parametrize("name", NESTED)
+def test_integers_stay_integers_where_one_beside_them_is_missing(
+    env: StreamExecutionEnvironment, name: str, format_: Any
+) -> None:
+    nested, values = NESTED[name]
+    kind = Types.ROW_NAMED(["value"], [nested])
+    records = env.set_parallelism(1).from_collection([Row(value=value) for value in values], kind)
+    passed = records.map_batches(same, format=format_)
+    assert [row.value for row in passed.execute_and_collect()] == values
+
+
 def test_a_chain_of_the_source_takes_it_in(env: StreamExecutionEnvironment) -> None:
     env.set_parallelism(1)
     items = env.from_collection(ITEMS, ITEM)
