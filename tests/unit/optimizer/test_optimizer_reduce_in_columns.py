@@ -279,7 +279,17 @@ def test_sums_of_floats_are_those_of_the_order_of_arrival(steps: list[Any]) -> N
             total = step if total is None else total + step
             test.process_element(Row(k="a", n=1, x=step), number % 10)
     test.process_watermark(10)
-    assert [repr(row.x + 0.0) for row, _ in test.output()] == ([] if total is None else [repr(total + 0.0)])
+    assert [repr(row.x) for row, _ in test.output()] == ([] if total is None else [repr(total)])
+
+
+@pytest.mark.parametrize(("values", "total"), [([-0.0], "-0.0"), ([-0.0, -0.0], "-0.0"), ([-0.0, 0.0], "0.0")])
+def test_a_sum_begins_with_the_first_value(values: list[float], total: str) -> None:
+    test = harness(lambda s: s.key_by("k").window(TEN).sum("x"), ROW)
+    for key in ("a", "b"):
+        for value in values if key == "a" else (1.5, -1.5):
+            test.process_element(Row(k=key, n=1, x=value), 1)
+    test.process_watermark(10)
+    assert {row.k: repr(row.x) for row, _ in test.output()} == {"a": total, "b": "0.0"}
 
 
 def test_without_the_rule() -> None:

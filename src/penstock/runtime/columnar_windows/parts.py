@@ -113,6 +113,10 @@ def combined(parts: Sequence[Part], ids: pa.Array, columns: Columns) -> tuple[Id
             continue
         given[str(place)] = columns[place].cast(_WIDE) if place in wide else columns[place]
         functions.append((str(place), part.function, _SOME_VALUES))
+        is_negative_zero = _negative_zeros(part, columns[place])
+        if is_negative_zero is not None:
+            given[f"{place} is -0.0"] = is_negative_zero
+            functions.append((f"{place} is -0.0", "all", None))
     grouped = pa.table(given).group_by("id", use_threads=False).aggregate(functions).combine_chunks()
     rows = {
         "first": chosen["first"].rows(grouped.column("first_min")) if "first" in chosen else None,
@@ -124,7 +128,10 @@ def combined(parts: Sequence[Part], ids: pa.Array, columns: Columns) -> tuple[Id
             made.append(columns[place].take(rows[part.function]))
             continue
         try:
-            made.append(one_array(grouped.column(f"{place}_{part.function}").cast(part.type)))
+            column = one_array(grouped.column(f"{place}_{part.function}").cast(part.type))
+            if f"{place} is -0.0" in given:
+                column = pc.if_else(one_array(grouped.column(f"{place} is -0.0_all")), -0.0, column)
+            made.append(column)
         except pa.ArrowInvalid:
             if place not in wide:
                 raise
@@ -165,6 +172,15 @@ def _refuse_missing(parts: Sequence[Part], ids: pa.Array, columns: Columns) -> N
             without = np.unique(ids.to_numpy()[column.is_null().to_numpy(zero_copy_only=False)])
             if np.isin(without, distinct[counts > 1]).any():
                 raise TypeError(f"'{part.strict_name}' of a record is None, which cannot be combined with another")
+
+
+def _negative_zeros(part: Part, column: pa.Array) -> pa.Array | None:
+    """Which values are -0.0, where some are: kernels begin sums with 0.0, and of nothing else the sum is -0.0."""
+    if part.function != "sum" or not pa.types.is_floating(part.type):
+        return None
+    values = column.to_numpy(zero_copy_only=False)
+    found = (values == 0.0) & np.signbit(values)
+    return pa.array(found) if found.any() else None
 
 
 def _may_overflow(column: pa.Array, count: int) -> bool:
