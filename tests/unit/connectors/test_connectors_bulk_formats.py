@@ -15,7 +15,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError, UnsupportedError
 from penstock.common.serialization import BulkWriterFactory, DeserializationError
-from penstock.connectors.files import FileSource
+from penstock.connectors.files import FileSource, ParquetFormat
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.formats.arrow import ArrowDeserializationSchema, ArrowSerializationSchema
 from penstock.datastream.formats.avro import AvroBulkWriters, AvroInputFormat, AvroSchema, GenericRecordAvroTypeInfo
@@ -133,6 +133,12 @@ def test_parquet_by_row_type(tmp_path, read):
         read(path, ParquetColumnarRowInputFormat("PRICE DECIMAL(10, 2)"))
     with pytest.raises(UnsupportedError, match=r"\['fs.s3a.key'\]"):
         ParquetBulkWriters.for_row_type(ROW, Configuration().set_string("fs.s3a.key", "x"))
+
+
+def test_parquet_files_that_write_their_columns_in_another_case_than_the_first(tmp_path, read):
+    for number, name in enumerate(("id", "ID")):
+        pyarrow.parquet.write_table(pa.table({name: [number]}), tmp_path / f"{number}.parquet")
+    assert read(tmp_path, ParquetFormat(case_sensitive=False)) == [Row(id=0), Row(id=1)]
 
 
 def test_a_row_type_of_other_fields_is_refused_where_the_program_is_built():

@@ -72,7 +72,7 @@ class ParquetFormat(BulkFormat):
                 schema = pyarrow.parquet.read_schema(_arrow_file(file))
         except (OSError, pa.ArrowException) as problem:
             raise SourceError(f"{paths[0]}: cannot be read as Parquet: {problem}") from problem
-        return ParquetFormat(type_of_schema(schema))
+        return ParquetFormat(type_of_schema(schema), case_sensitive=self._case_sensitive)
 
     def reading(self, fields: Sequence[str]) -> ParquetFormat:  # noqa: D102
         narrowed = copy.copy(self)
