@@ -14,7 +14,8 @@ from penstock.plan.window_node import WindowNode
 from penstock.tracing import NotTraceable
 from penstock.windows.assigner import AlignedWindowAssigner
 from penstock.windows.definition import WindowDefinition
-from penstock.windows.field_reduction import FieldReduction
+from penstock.windows.field_reduction import FieldCombination, FieldReduction
+from penstock.windows.tumbling import TumblingWindows
 
 
 class PreAggregate:
@@ -71,7 +72,14 @@ def _has_common_panes(window: WindowDefinition) -> bool:
 
 
 def _is_combined_in_columns(window: WindowDefinition, *, batch: bool) -> bool:
-    return window.reduction is None or _is_associative(window.reduction, is_ordered=not batch)
+    reduction = window.reduction
+    if reduction is None:
+        return True
+    # A row stands where the first of its records stood. In windows of several panes, one that comes before it may have
+    # the last record.
+    if FieldCombination.LAST in reduction.fields and not isinstance(window.assigner, TumblingWindows):
+        return False
+    return _is_associative(reduction, is_ordered=not batch)
 
 
 def _is_declared(window: WindowDefinition) -> bool:

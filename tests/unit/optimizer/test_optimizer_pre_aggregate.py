@@ -184,6 +184,16 @@ def test_a_sum_that_fits_only_where_all_records_meet() -> None:
     assert results == Counter(["Row(k='a', total=5)"])
 
 
+@pytest.mark.usefixtures("always_combines")
+def test_the_last_record_of_a_window_may_be_in_its_first_pane() -> None:
+    times = [1, 6, 2]
+    script = [record(Row(k="a", v=number, x=None, s=None), time) for number, time in enumerate(times)]
+    sliding = SlidingEventTimeWindows.of(10, 5)
+    for disabled in ("", "pre-aggregate"):
+        results, _, _ = outcome(disabled, [script], sliding, lambda windows: windows.reduce(lambda one, other: other))
+        assert results["Row(k='a', v=2, x=None, s=None)"] == 2
+
+
 def with_late_output(stream: DataStream) -> DataStream:
     late = OutputTag("late", TYPE)
     windows = stream.key_by("k").window(TumblingEventTimeWindows.of(10)).side_output_late_data(late)
@@ -202,6 +212,9 @@ UNFIT: dict[str, Callable[[DataStream], DataStream]] = {
     ),
     "a function that is not known": lambda stream: (
         stream.key_by("k").window(TumblingEventTimeWindows.of(10)).reduce(lambda one, other: max(one, other, key=str))
+    ),
+    "the last record, which may be in any pane": lambda stream: (
+        stream.key_by("k").window(SlidingEventTimeWindows.of(10, 5)).reduce(lambda one, other: other)
     ),
     "sums of floating-point numbers in the order of arrival": lambda stream: (
         stream.key_by("k").window(TumblingEventTimeWindows.of(10)).sum("x")
