@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from penstock.engine.spark.worker_daemon import prefer_installed
+import pytest
+
+from penstock.engine.spark.worker_daemon import prefer_installed, without_last_words
 
 
 def test_archives_of_spark_are_left_out_of_the_path() -> None:
@@ -20,3 +22,13 @@ def test_nothing_that_starts_threads_is_imported_before_workers_are_forked() -> 
         "assert threading.active_count() == 1"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_a_worker_whose_task_spark_has_ended_ends_without_a_word() -> None:
+    def broken(sock: object, authenticated: bool) -> int:
+        raise BrokenPipeError
+
+    assert without_last_words(lambda sock, authenticated: 0)(None, True) == 0
+    assert without_last_words(broken)(None, True) == 1, "it is not used again"
+    with pytest.raises(OSError, match="disk"):
+        without_last_words(lambda sock, authenticated: (_ for _ in ()).throw(OSError("disk")))(None, True)

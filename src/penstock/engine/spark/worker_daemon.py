@@ -12,6 +12,8 @@ import importlib
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
+from typing import Any
 
 _ARCHIVE = re.compile(r"(pyspark|py4j-[^/\\]*-src)\.zip$")
 
@@ -21,13 +23,30 @@ def prefer_installed(path: list[str]) -> list[str]:
     return [entry for entry in path if not _ARCHIVE.search(entry)]
 
 
+def without_last_words(worker: Callable[[Any, bool], int | str | None]) -> Callable[[Any, bool], int | str | None]:
+    """PySpark's function that serves one task, for a Spark that may have ended the task and listens no more.
+
+    Whatever ended it is known to Spark: a traceback that the last rows found no reader would hide it.
+    """
+
+    def serve(sock: Any, authenticated: bool) -> int | str | None:
+        try:
+            return worker(sock, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    return serve
+
+
 def main() -> None:
     """Called by Spark, as `python -m`."""
     with_archives = sys.path[:]
     sys.path[:] = prefer_installed(with_archives)
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("py4j") is None:
         sys.path[:] = with_archives
-    importlib.import_module("pyspark.daemon").manager()
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    daemon.worker = without_last_words(daemon.worker)
+    daemon.manager()
 
 
 if __name__ == "__main__":
