@@ -15,6 +15,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.kafka import KafkaSource
 from penstock.datastream.formats.json import JsonRowDeserializationSchema
 from penstock.engine.pipelined.checks import SETTINGS_AT_START, check_spark_settings
+from penstock.engine.pipelined.engine import PipelinedEngine
 
 
 def environment(**options: str) -> StreamExecutionEnvironment:
@@ -115,7 +116,16 @@ def test_what_is_no_buffer_time_out_is_refused(given: object) -> None:
 
 def test_an_epoch_lasts_from_checkpoint_to_checkpoint() -> None:
     assert live_epoch_length(Settings()) == 10_000
-    assert live_epoch_length(Settings().set_string("execution.checkpointing.interval", "3 s")) == 3_000
+    three_seconds = Settings().set_string("execution.checkpointing.interval", "3 s")
+    assert live_epoch_length(three_seconds) == 3_000
+    assert live_epoch_length(three_seconds.set_string("execution.checkpointing.min-pause", "5 s")) == 5_000
+
+
+def test_the_time_out_of_checkpoints_begins_where_an_epoch_is_to_end() -> None:
+    settings = Settings().set_string("execution.checkpointing.interval", "60 s")
+    assert PipelinedEngine(settings, None)._timeout_seconds() is None
+    settings.set_string("execution.checkpointing.timeout", "30 s")
+    assert PipelinedEngine(settings, None)._timeout_seconds() == 90
 
 
 def test_a_session_that_was_made_for_other_things_is_refused() -> None:

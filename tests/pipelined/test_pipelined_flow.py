@@ -6,13 +6,14 @@ from collections import Counter
 
 import pytest
 
-from penstock.common import Types, WatermarkStrategy
+from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.common.errors import JobExecutionException
 from penstock.common.time import Time
-from penstock.datastream import OutputTag
+from penstock.datastream import OutputTag, StreamExecutionEnvironment
 from penstock.datastream.functions import BroadcastProcessFunction, KeyedProcessFunction, ProcessFunction
 from penstock.datastream.state import MapStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
+from penstock.testing import VirtualClock
 from pipelined.list_source import PAIRS, ListSource, pairs, timed, two_splits
 from pipelined.local_pipelined import environment
 from pipelined.running_count import Running
@@ -117,3 +118,16 @@ def test_a_failing_function_is_reported_with_its_record() -> None:
     stream = env.from_source(two_splits(), None, "pairs").key_by(lambda pair: pair[0]).map(lambda pair: 1 // pair[1])
     with pytest.raises(JobExecutionException, match=r"ZeroDivisionError(.|\n)*\('key-0', 0\)"):
         list(stream.execute_and_collect())
+
+
+@pytest.mark.parametrize("option", ["execution.checkpointing.min-pause", "execution.target-latency"])
+def test_records_do_not_stand_still_between_epochs(option: str) -> None:
+    clock = VirtualClock()
+    configuration = Configuration().set_string("execution.latency", "pipelined").set_string(option, "500 ms")
+    configuration.set_string("execution.runtime-mode", "STREAMING").set_string("execution.pipelined.epoch", "60 ms")
+    env = StreamExecutionEnvironment(configuration, clock=clock)
+    env.from_source(two_splits(per_epoch=2), None, "pairs").add_sink(lambda pair: None)
+    job = env.execute_async("pairs")
+    job.wait(60)
+    assert job.metrics()["epochs"] > 6
+    assert clock.now() < 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from penstock.common.checkpoint_options import CHECKPOINT_INTERVAL
+from penstock.common.checkpoint_options import CHECKPOINT_INTERVAL, CHECKPOINT_MIN_PAUSE
 from penstock.common.config_options import ConfigOption, one_of, parse_boolean
 from penstock.common.configuration import Configuration
 from penstock.common.time import Duration, Time, parse_duration
@@ -66,7 +66,9 @@ def is_pipelined(configuration: Configuration) -> bool:
 def live_epoch_length(configuration: Configuration) -> int:
     """How long an epoch lasts, in ms: as long as there are to be between two checkpoints."""
     interval = configuration.get(CHECKPOINT_INTERVAL)
-    return interval if interval > 0 else configuration.get(PIPELINED_EPOCH)
+    length = interval if interval > 0 else configuration.get(PIPELINED_EPOCH)
+    # From one checkpoint to the beginning of the next is an epoch.
+    return max(length, configuration.get(CHECKPOINT_MIN_PAUSE))
 
 
 def buffer_timeout(configuration: Configuration) -> int:

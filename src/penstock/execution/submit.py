@@ -145,6 +145,8 @@ def _minimum_spacing(configuration: Configuration) -> int:
 
 def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:
     retained = configuration.get(options.NUM_RETAINED) or configuration.get(options.RETAINED_CHECKPOINTS)
+    # In pipelined mode records would stand still while nothing but the next epoch is waited for.
+    waits = not is_pipelined(configuration)
     settings = EpochSettings(
         budget=EpochBudget(
             configuration.get(options.EPOCH_MAX_RECORDS),
@@ -154,9 +156,9 @@ def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _Chec
         bounded=job.batch,
         retained=retained,
         minimum_spacing_ms=_minimum_spacing(configuration),
-        minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE),
+        minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE) if waits else 0,
         watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
-        target_latency_ms=configuration.get(options.TARGET_LATENCY),
+        target_latency_ms=configuration.get(options.TARGET_LATENCY) if waits else None,
     )
     if configuration.contains_key(options.TOLERABLE_FAILURES.key):
         settings = dataclasses.replace(settings, attempts=configuration.get(options.TOLERABLE_FAILURES))

@@ -46,6 +46,11 @@ class PipelinedEngine(SparkEngine):
         setup = replace(setup, files=self._shipped)
         return PipelinedStageExecutor(_own_session(self._session), job, setup, self._live, self._timeout_seconds())
 
+    def _timeout_seconds(self) -> float | None:
+        """As in Flink, it is the end of the epoch that may not take longer: the epoch itself takes what it lasts."""
+        timeout = super()._timeout_seconds()
+        return None if timeout is None else self._live.seconds + timeout
+
 
 def _with_settings(configuration: Configuration) -> Configuration:
     settings = Configuration(configuration)
