@@ -10,6 +10,7 @@ stay there. When machines are added, the fuller ones give partitions up. Only th
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ _TRIES = 10
 _REMOVED_SECONDS = 2.0
 _SEED = 42
 _MASK = 0xFFFFFFFF
+_numbers = itertools.count()
 _COLUMNS = [column.split() for column in ENVELOPE_DDL.split(", ")]
 
 
@@ -105,11 +107,13 @@ class _Anchor:
         self._jvm: Any = session.sparkContext._jvm  # pyright: ignore[reportPrivateUsage]
         self._partitions = partitions
         self._route = f"array({', '.join(map(str, routes(partitions)))})[pmod(target, {partitions})]"
-        before = {int(each) for each in java.getPersistentRDDs()}
-        row = [f"cast({'id' if name == 'target' else 'null'} as {kind}) as {name}" for name, kind in _COLUMNS]
+        # Spark caches equal tables once, for all sessions: what is another job's must not be ours, and go with it.
+        contents = {"target": "id", "seq": str(next(_numbers))}
+        row = [f"cast({contents.get(name, 'null')} as {kind}) as {name}" for name, kind in _COLUMNS]
         self._table = self._exchanged(session.range(0, partitions, 1, 1).selectExpr(*row)).persist()
         places = self._table.selectExpr("target", "spark_partition_id() as place").collect()
-        (self._id,) = {int(each) for each in java.getPersistentRDDs()} - before
+        java_table: Any = self._table._jdf  # pyright: ignore[reportPrivateUsage]
+        self._id = int(java_table.queryExecution().withCachedData().cacheBuilder().cachedColumnBuffers().id())
         if sorted((row.target, row.place) for row in places) != [(n, n) for n in range(partitions)]:
             raise _UnknownSparkError("this version of Spark spreads rows in another way than Penstock expects")
         self._no_rows = self._table.where("edge is not null")
