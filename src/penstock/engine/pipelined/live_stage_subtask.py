@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
+from penstock.common.errors import PenstockError
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
 from penstock.engine.pipelined.processing_clock import ProcessingClock
 from penstock.engine.pipelined.ticks import tick_rows
@@ -15,6 +16,18 @@ from penstock.engine.stages.stage_subtask import StageSubtask
 from penstock.engine.stages.subtask_state import SubtaskState
 
 
+class InputLostError(PenstockError):
+    """The rows of the stage before come no more: what ended it says why, and this task has nothing to report."""
+
+
+def received(rows: Iterable[Envelope]) -> Iterator[Envelope]:
+    """The rows that Spark delivers; whatever keeps it from that is no failure of this task."""
+    try:
+        yield from rows
+    except Exception as error:
+        raise InputLostError(f"the stage before has been lost: {error}") from error
+
+
 class LiveStageSubtask(StageSubtask):
     """Channels come interleaved, each in its own order, as they do in Flink; there is no order over all of them."""
 
@@ -23,6 +36,9 @@ class LiveStageSubtask(StageSubtask):
         assert isinstance(header, LiveHeader)
         try:
             yield from self._flow(header, incoming)
+        except InputLostError:
+            self.release()
+            raise
         except Exception as error:
             self._logger.bind(epoch=header.epoch.number).warning("the epoch is aborted: %s", type(error).__name__)
             self.release()

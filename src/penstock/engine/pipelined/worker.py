@@ -9,6 +9,7 @@ from pyspark import SparkFiles, TaskContext
 
 from penstock.common.errors import PenstockError
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveOrders
+from penstock.engine.pipelined.live_stage_subtask import received
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
 from penstock.engine.pipelined.pipelined_plan import ORDERS
 from penstock.engine.spark.task_reports import Reports
@@ -58,7 +59,8 @@ class LiveStageFunction:
         """Called by Spark in the worker."""
         subtask = partition()
         header = _orders(self._setup).header
-        rows = _host.run_stage(self._setup, header, self._stage, subtask, from_arrow(batches), self._reports.send)
+        incoming = received(from_arrow(batches))
+        rows = _host.run_stage(self._setup, header, self._stage, subtask, incoming, self._reports.send)
         yield from _in_rounds(rows, self._setup, header, self._stage, subtask)
 
 
