@@ -26,6 +26,7 @@ def options_page() -> str:
     lines += [
         f"The variable `{ENVIRONMENT_VARIABLE}` sets any of them for all environments of a process, `key=value`, one",
         "per line; `penstock run --option key=value` does the same. What the program sets itself counts.",
+        "A key that is much like one of these and none of them is told in the log when a job starts.",
         "",
         "| option | default | variable | meaning |",
         "|---|---|---|---|",

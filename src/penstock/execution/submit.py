@@ -17,7 +17,8 @@ from penstock.common.configuration import Configuration
 from penstock.common.errors import PlanError
 from penstock.common.execution_mode import RuntimeExecutionMode
 from penstock.common.job import JobID, JobStatus
-from penstock.common.logs import configure_logging_once
+from penstock.common.logs import configure_logging_once, job_logger
+from penstock.common.misspelt_options import misspelt_options
 from penstock.common.pipelined_options import PIPELINED, is_pipelined
 from penstock.connectors.source import Boundedness, EpochBudget
 from penstock.engine.epochs.driver_presence import BEATS_PER_TIMEOUT
@@ -62,6 +63,8 @@ def submit(
     as soon as its sources have nothing left to read.
     """
     configure_logging_once(configuration.get(options.LOG_LEVEL), configuration.get(options.LOG_FORMAT))
+    for key, nearest in misspelt_options(configuration).items():
+        job_logger(plan.job_name).warning("there is no option %s, it has no effect; did you mean %s?", key, nearest)
     optimized = plan_to_run(plan, configuration)
     check_timestamps(optimized)
     for watcher in job_watchers():
