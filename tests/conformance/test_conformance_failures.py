@@ -71,6 +71,18 @@ def test_a_record_that_does_not_fit_its_declared_type(env: StreamExecutionEnviro
     assert "wrong-type" in message
 
 
+def test_a_record_whose_key_cannot_be_had_names_the_line_of_the_key(env: StreamExecutionEnvironment) -> None:
+    records = env.from_collection([1])
+    by_list = records.key_by(lambda n: [n])
+    by_list.map(lambda n: n).print()
+    with pytest.raises(
+        JobExecutionException, match=r"keyed at: .*: by_list = records.key_by\(lambda n: \[n\]\)"
+    ) as failure:
+        env.execute()
+    assert failure.value.report is not None
+    assert "records = env.from_collection" in (failure.value.report.call_site or "")
+
+
 def test_a_key_of_an_unknown_class_is_refused(env: StreamExecutionEnvironment) -> None:
     env.from_collection([1]).key_by(lambda n: object()).map(lambda n: n).print()
     with pytest.raises(JobExecutionException, match="KeyEncodingError"):

@@ -106,6 +106,8 @@ class FailureReport:
     key: str | None = None
     record: str | None = None
     call_site: str | None = None
+    keyed_at: str | None = None
+    """The line that names the key, where the key of a record could not be had."""
     watermark: int | None = None
     """How far event time had come in the operator."""
     state: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -118,6 +120,7 @@ class FailureReport:
             ("operator", self.operator),
             ("uid", self.uid),
             ("defined at", self.call_site),
+            ("keyed at", self.keyed_at),
             ("subtask", None if self.subtask < 0 else str(self.subtask)),
             ("epoch", None if self.epoch < 0 else str(self.epoch)),
             ("key", self.key),

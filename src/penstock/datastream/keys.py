@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from penstock.common.call_site import capture_call_site
 from penstock.common.errors import PlanError
 from penstock.common.row import Row
 from penstock.common.typeinfo import (
@@ -36,6 +38,10 @@ _EXPECTED_KEY = "a function of one record, a KeySelector, a field name, a list o
 
 def hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeInformation) -> Exchange:
     """The exchange that brings records of one key together."""
+    return replace(_hash_exchange(method, key, key_type, record_type), call_site=capture_call_site())
+
+
+def _hash_exchange(method: str, key: Any, key_type: TypeHint, record_type: TypeInformation) -> Exchange:
     if isinstance(key_type, str):
         raise refuse_argument(
             method, "key_type", key_type, f"a type; for several fields pass a list: {method}([{key!r}, {key_type!r}])"

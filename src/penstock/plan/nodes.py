@@ -193,6 +193,8 @@ class Exchange:
     """CUSTOM: (key, number of subtasks) -> subtask."""
     not_traced: str = ""
     """HASH by a function that could not be traced: why."""
+    call_site: CallSite = field(default=UNKNOWN_CALL_SITE, compare=False)
+    """HASH: the line of the program that names the key."""
 
 
 FORWARD = Exchange(ExchangeKind.FORWARD)

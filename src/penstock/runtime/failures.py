@@ -37,12 +37,14 @@ def user_function_error(
     key: bytes | None = None,
     watermark: int | None = None,
     state: Mapping[str, Any] | None = None,
+    keyed_at: str | None = None,
     **record: Any,
 ) -> Exception:
     """The error to raise for what user code raised. `record=...` is the record that it worked on, if any.
 
-    `state` is what the state of the key holds, and `watermark` how far event time has come in the operator. Errors that
-    are not about user code, and such as are reported already, come back as they are.
+    `state` is what the state of the key holds, and `watermark` how far event time has come in the operator;
+    `keyed_at` the line that names the key, if it is about that. Errors that are not about user code, and such as are
+    reported already, come back as they are.
     """
     if isinstance(error, _NOT_THE_USERS_FAULT):
         return error
@@ -62,6 +64,7 @@ def user_function_error(
         key=None if key is None else _key_repr(key),
         record=safe_repr(record["record"]) if record else None,
         call_site=context.call_site or None,
+        keyed_at=keyed_at,
         watermark=watermark,
         state={name: safe_repr(value) for name, value in (state or {}).items()},
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from penstock.common.batch import Batch, concatenated
+from penstock.common.call_site import UNKNOWN_CALL_SITE
 from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError, UserFunctionError
 from penstock.connectors.sink import EpochId
@@ -21,7 +22,7 @@ from penstock.engine.stages.keying import RecordFailure
 from penstock.engine.stages.lowering import operator_for
 from penstock.engine.stages.operator_times import OperatorTimes
 from penstock.functions.adapt import close_function, open_function
-from penstock.plan.nodes import Node
+from penstock.plan.nodes import Exchange, Node
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.metrics import LATE_RECORDS_DROPPED, MetricGroup
@@ -116,7 +117,8 @@ class _FanOut:
                 raise
             except Exception as error:
                 # Key selectors, partitioners and type conversion fail here, on behalf of this operator.
-                raise _failure_at_edge(error, self._chain.contexts[self._node.id], batch) from error
+                exchange = self._chain.writers[edge].exchange
+                raise _failure_at_edge(error, self._chain.contexts[self._node.id], batch, exchange) from error
 
 
 class _CollectingFanOut(_FanOut):
@@ -154,9 +156,10 @@ class _CollectingFanOut(_FanOut):
         self._send(self._main if tag is None else self._sides[tag], concatenated(kept))
 
 
-def _failure_at_edge(error: Exception, context: OperatorContext, batch: Batch) -> Exception:
+def _failure_at_edge(error: Exception, context: OperatorContext, batch: Batch, exchange: Exchange) -> Exception:
     if isinstance(error, RecordFailure) and isinstance(error.__cause__, Exception):
-        return user_function_error(error.__cause__, context, record=error.record)
+        keyed_at = None if exchange.call_site == UNKNOWN_CALL_SITE else str(exchange.call_site)
+        return user_function_error(error.__cause__, context, record=error.record, keyed_at=keyed_at)
     if isinstance(error, TypeMismatchError) and error.index is not None:
         return user_function_error(error, context, record=batch.values[error.index])
     return user_function_error(error, context)

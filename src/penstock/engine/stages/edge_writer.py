@@ -18,7 +18,7 @@ from penstock.engine.stages.compiled import CompiledEdge
 from penstock.engine.stages.envelope import Envelope, Kind
 from penstock.engine.stages.keying import RecordFailure, keys_of, selected_keys
 from penstock.engine.stages.pending_buffer import Part, PendingBuffer
-from penstock.plan.nodes import ExchangeKind
+from penstock.plan.nodes import Exchange, ExchangeKind
 from penstock.runtime.pane_groups import FEWEST_RECORDS
 from penstock.state.key_groups import subtasks_of_keys
 
@@ -54,6 +54,11 @@ class EdgeWriter:
         self._combines = combining is not None
         self.records_sent = 0
         self._choose = _CHOICES[edge.exchange.kind](edge, sender)
+
+    @property
+    def exchange(self) -> Exchange:
+        """How records find their subtask."""
+        return self._edge.exchange
 
     def write(self, batch: Batch) -> None:
         """Sends records to the subtasks that the exchange chooses."""
