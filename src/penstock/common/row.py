@@ -153,11 +153,14 @@ class Row:
 
     def __getattr__(self, item: str) -> Any:
         # Names with an underscore are asked for by copy and pickle before the slots are filled.
-        if item[0] != "_" and self._fields is not None:
-            place = self._fields.positions.get(item)
-            if place is not None:
-                return self._values[place]
-        raise AttributeError(item)
+        if item[0] == "_":
+            raise AttributeError(item)
+        if self._fields is None:
+            raise AttributeError(f"the row has no field names, so none is called {item!r}", name=item)
+        place = self._fields.positions.get(item)
+        if place is None:
+            raise AttributeError(f"the row has no field {item!r}; it has {list(self._fields)}", name=item)
+        return self._values[place]
 
     def _index(self, name: str) -> int:
         if self._fields is None:

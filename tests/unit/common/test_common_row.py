@@ -39,8 +39,10 @@ def test_names_that_are_not_there() -> None:
     row = Row(a=1)
     with pytest.raises(ValueError, match=r"no field 'b'; it has \['a'\]"):
         row["b"]
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match=r"no field 'b'; it has \['a'\]"):
         _ = row.b
+    with pytest.raises(AttributeError, match="no field names, so none is called 'b'"):
+        _ = Row(1).b
     with pytest.raises(KeyError):
         Row(1)["a"]
     with pytest.raises(ValueError, match=r"no fields \['b'\]"):

@@ -23,7 +23,7 @@ def test_rows_of_columns_read_their_fields_by_name_until_they_are_renamed() -> N
     assert (row.k, row["as_dict"], row.as_dict()) == (1, 2, {"k": 1, "as_dict": 2})
     row.set_field_names(["a", "b"])
     assert (row.a, row.b) == (1, 2)
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match=r"no field 'k'; it has \['a', 'b'\]"):
         _ = row.k
 
 
