@@ -52,7 +52,7 @@ def pattern_from_yaml(text: str) -> Pattern:
         import yaml
     except ImportError:
         raise EnvironmentNotReadyError(
-            "pattern_from_yaml: PyYAML is not installed; `pip install penstock[yaml]`"
+            "pattern_from_yaml: PyYAML is not installed; `pip install 'penstock[yaml]'`"
         ) from None
     try:
         data = yaml.safe_load(text)

@@ -108,7 +108,7 @@ def test_without_the_client_library_the_error_says_what_to_install(monkeypatch):
         return imported(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_kafka)
-    with pytest.raises(EnvironmentNotReadyError, match=r"pip install penstock\[kafka\]"):
+    with pytest.raises(EnvironmentNotReadyError, match=r"pip install 'penstock\[kafka\]'"):
         builder().set_topics("a").build()
 
 

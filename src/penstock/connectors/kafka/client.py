@@ -18,7 +18,7 @@ def confluent_kafka() -> Any:
         import confluent_kafka as module
     except ImportError as problem:
         raise EnvironmentNotReadyError(
-            "Kafka needs the package confluent-kafka, on the driver and on every worker: pip install penstock[kafka]"
+            "Kafka needs the package confluent-kafka, on the driver and on every worker: pip install 'penstock[kafka]'"
         ) from problem
     return module
 
