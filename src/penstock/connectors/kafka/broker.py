@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +15,12 @@ from penstock.connectors.kafka.client import (
     confluent_kafka,
     confluent_kafka_admin,
     is_refusal,
+    told,
 )
 from penstock.connectors.kafka.offsets import KafkaTopicPartition, Offsets
 from penstock.connectors.kafka.properties import KafkaProperties
 
+_log = logging.getLogger(__name__)
 _TIMEOUT_SECONDS = 10
 _PAUSE_SECONDS = 0.2
 
@@ -121,7 +124,9 @@ class KafkaBroker:
         return self._explained(ask)
 
     def _explained(self, ask: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + self._properties.read_timeout_ms / 1000
+        seconds = self._properties.read_timeout_ms / 1000
+        deadline = time.monotonic() + seconds
+        is_told = False
         while True:
             try:
                 return ask()
@@ -129,10 +134,15 @@ class KafkaBroker:
                 # The client says why only when it is asked.
                 self._admin.poll(0)
                 cause = self._errors.explaining(problem)
-                if time.monotonic() > deadline or self._is_for_good(cause):
-                    raise SourceError(
-                        f"Kafka at {self._properties.bootstrap_servers} does not answer as it should: {cause}"
-                    ) from problem
+                place = f"Kafka at {self._properties.bootstrap_servers} does not answer as it should: {told(cause)}"
+                if self._is_for_good(cause):
+                    raise SourceError(place) from problem
+                if time.monotonic() > deadline:
+                    advice = f"It was asked for {seconds:.0f} s: is the broker running, and is this its address?"
+                    raise SourceError(f"{place}. {advice}") from problem
+                if not is_told:
+                    _log.warning("%s; it is asked again for %.0f s", place, seconds)
+                    is_told = True
             time.sleep(_PAUSE_SECONDS)
             # A client that knew the leader of before asks it for ever: a restarted broker answers FENCED_LEADER_EPOCH.
             self._admin = self._connect()

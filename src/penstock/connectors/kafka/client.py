@@ -47,6 +47,14 @@ def is_refusal(error: Any) -> bool:
     )
 
 
+def told(problem: BaseException) -> str:
+    """An error of the client as a person reads it."""
+    if isinstance(problem, confluent_kafka().KafkaException):
+        error = problem.args[0]
+        return f"{error.str()} ({error.name()})"
+    return str(problem) or "no answer came in time"
+
+
 class ClientErrors:
     """What a client says of itself, as its `error_cb`.
 

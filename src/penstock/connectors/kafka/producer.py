@@ -12,7 +12,7 @@ from typing import Any
 from penstock.common.errors import ConfigurationError
 from penstock.common.fail_points import reach
 from penstock.connectors.in_time import in_time
-from penstock.connectors.kafka.client import ClientErrors, client_log, confluent_kafka, is_refusal
+from penstock.connectors.kafka.client import ClientErrors, client_log, confluent_kafka, is_refusal, told
 from penstock.connectors.kafka.messages import Messages
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
 
@@ -159,11 +159,3 @@ def is_transient(problem: BaseException) -> bool:
         codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         codes.UNKNOWN_TOPIC_OR_PART,
     )
-
-
-def told(problem: BaseException) -> str:
-    """An error of the client as a person reads it."""
-    if isinstance(problem, confluent_kafka().KafkaException):
-        error = problem.args[0]
-        return f"{error.str()} ({error.name()})"
-    return str(problem) or "no answer came in time"

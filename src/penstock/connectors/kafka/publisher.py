@@ -13,9 +13,9 @@ import pyarrow as pa
 from penstock.common.errors import SinkError
 from penstock.common.fail_points import reach
 from penstock.common.logs import about_the_same
-from penstock.connectors.kafka.client import confluent_kafka
+from penstock.connectors.kafka.client import confluent_kafka, told
 from penstock.connectors.kafka.messages import Messages, unpack_messages
-from penstock.connectors.kafka.producer import MessageProducer, is_transient, told
+from penstock.connectors.kafka.producer import MessageProducer, is_transient
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties
 from penstock.connectors.kafka.published_epochs import TIMEOUT_SECONDS, PublishedEpochs, to_offset
 from penstock.connectors.retries import retry_transient

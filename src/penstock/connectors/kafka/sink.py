@@ -12,9 +12,9 @@ import pyarrow as pa
 from penstock.common.batch import Batch
 from penstock.common.errors import ConfigurationError, SinkError
 from penstock.common.fail_points import reach
-from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin
+from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin, told
 from penstock.connectors.kafka.messages import Messages, pack_messages
-from penstock.connectors.kafka.producer import MessageProducer, told
+from penstock.connectors.kafka.producer import MessageProducer
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties, understood_by_producers
 from penstock.connectors.kafka.publisher import KafkaCommitter, KafkaPublisher
 from penstock.connectors.kafka.record_serialization import KafkaRecordSerializationSchema
