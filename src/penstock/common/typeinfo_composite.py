@@ -267,5 +267,5 @@ def why_not_rebuildable(cls: type[Any]) -> str | None:
 
 
 def _is_property(held: object) -> bool:
-    """Whether reading and writing the attribute runs code: of `property`, or of a class with `__get__` and `__set__`."""
+    """Whether reading and writing the attribute runs code: a `property`, or any other with `__get__` and `__set__`."""
     return inspect.isdatadescriptor(held) and not inspect.ismemberdescriptor(held)
