@@ -20,7 +20,7 @@ from penstock.tracing.functions import place_of, plain_function
 from penstock.tracing.operations import Operations
 from penstock.tracing.refusal import Located, NotTraceable, Unproven, refusing
 from penstock.tracing.terms import Column, Composite, Computed, Constant, Form, Kind, Record, Term, argument
-from penstock.tracing.trees import Leaf, Tree
+from penstock.tracing.trees import Leaf, Tree, parts_of
 from penstock.windows.accumulation import Accumulation
 
 
@@ -156,6 +156,4 @@ def _added(operations: Operations, before: Term, after: Term, accumulator: int) 
 
 
 def _reads(term: Term, column: int) -> bool:
-    path = getattr(term, "path", ())
-    parts = getattr(term, "operands", getattr(term, "items", ()))
-    return (bool(path) and path[0] == column) or any(_reads(part, column) for part in parts)
+    return any(path and path[0] == column for path in (getattr(part, "path", ()) for part in parts_of(term)))

@@ -139,6 +139,8 @@ class Operations:
                 raise NotTraceable(f"`{text}`: {symbol} of {left.kind.value} and {right.kind.value}")
             operands = (self.as_float(left), self.as_float(right))
             return self.compute(Kind.FLOAT, kernels.FLOAT_ARITHMETIC[symbol], operands, text, infix=True)
+        if symbol not in kernels.INTEGER_ARITHMETIC:
+            raise NotTraceable(f"`{text}`: {symbol} of {left.kind.value} and {right.kind.value}")
         if symbol == "**" and not (isinstance(right, Constant) and right.value >= 0):
             # A negative power is a float: which kind comes out has to be known.
             raise NotTraceable(f"`{text}`: the exponent is not known to be positive")
@@ -324,7 +326,7 @@ class Operations:
             return self.compute(Kind.STR, kernels.text_of_boolean, (term,), text)
         if term.kind is Kind.FLOAT:
             return self.compute(Kind.STR, kernels.by_python(str, Kind.STR), (term,), text)
-        raise NotTraceable(f"`{text}`")
+        raise NotTraceable(f"`{text}`: of {term.kind.value}")
 
     def required(self, term: Term) -> Term:
         """The same value, where it is not None."""

@@ -77,6 +77,14 @@ def kind_of_type(type_info: TypeInformation) -> Kind:
     return Kind.OTHER
 
 
+_LONGEST_TEXT = 1_000
+
+
+def _shortened(text: str) -> str:
+    """What `x = x ^ (x >> 7)` makes of `x` has twice its text: a few dozen lines of it would have no end."""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+
+
 class Term:
     """A value per record. Equal terms of one trace are one object."""
 
@@ -107,7 +115,7 @@ class Constant(Term):
 
     def __post_init__(self) -> None:
         self.kind = _KIND_OF_CLASS.get(type(self.value), Kind.OTHER)
-        self.text = self.name or repr(self.value)
+        self.text = _shortened(self.name or repr(self.value))
         arrow_type = ARROW_TYPES.get(self.kind)
         if arrow_type is not None:
             try:
@@ -142,6 +150,9 @@ class Computed(Term):
     is_infix: bool = False
     takes_none: bool = False
     """Whether the kernel knows what Python says of None; otherwise a None among the operands is left to Python."""
+
+    def __post_init__(self) -> None:
+        self.text = _shortened(self.text)
 
 
 @dataclasses.dataclass(eq=False)
@@ -192,6 +203,9 @@ class Composite(Term):
     names: tuple[str, ...] | None = None
     cls: type[Any] | None = None
     kind: Kind = Kind.OTHER
+
+    def __post_init__(self) -> None:
+        self.text = _shortened(self.text)
 
 
 def field_names(term: Record | Composite) -> Sequence[str] | None:

@@ -102,24 +102,25 @@ def checked(terms: Iterable[Term], tree: Tree) -> Tree:
     if isinstance(tree, Raises):
         return tree
     result = tree.condition if isinstance(tree, Branch) else tree.term if isinstance(tree, Leaf) else None
-    needed: set[int] = set()
-    if result is not None:
-        _add_parts(result, needed)
+    needed = set[int]() if result is None else set(map(id, parts_of(result)))
     unused: dict[int, Term] = {}
     for term in reversed(list(terms)):
         if id(term) not in needed:
             unused[id(term)] = term
-            _add_parts(term, needed)
+            needed.update(map(id, parts_of(term)))
     return Checked(tuple(unused.values()), tree) if unused else tree
 
 
-def _add_parts(term: Term, found: set[int]) -> None:
+def parts_of(term: Term) -> list[Term]:
+    """The term and all that it is made of, each once."""
+    found: dict[int, Term] = {}
     pending = [term]
     while pending:
         current = pending.pop()
         if id(current) not in found:
-            found.add(id(current))
+            found[id(current)] = current
             pending += getattr(current, "operands", getattr(current, "items", ()))
+    return list(found.values())
 
 
 def as_condition(tree: Tree, truth: Callable[[Term], Term], constant: Callable[[bool], Term]) -> Tree:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.common import Row, Types
-from penstock.datastream import MapFunction
-from penstock.tracing import trace_filter, trace_key, trace_map
+from penstock.datastream import AggregateFunction, MapFunction
+from penstock.tracing import NotTraceable, TracedAccumulation, trace_filter, trace_key, trace_map
 from unit.tracing.traced_twins import assert_same_map, kept, mapped
 
 LONG, DOUBLE, STRING = Types.LONG(), Types.DOUBLE(), Types.STRING()
@@ -219,3 +219,37 @@ def test_a_builtin_that_is_shadowed_later_is_noticed() -> None:
     finally:
         del globals()["len"]
     assert program.mask([pa.array(["ab"])], 1).to_pylist() == [True]
+
+
+def doubled(times: int, returned: str) -> Any:
+    """A function whose value would be written in twice as many letters after each of its lines."""
+    scope: dict[str, Any] = {}
+    exec("\n".join(["def function(n):", *["    n = n ^ (n >> 1)"] * times, returned]), scope)
+    return scope["function"]
+
+
+def test_what_is_made_of_itself_again_and_again_has_a_text_that_ends() -> None:
+    with pytest.raises(NotTraceable) as refusal:
+        trace_map(doubled(16, "    return n.real"), LONG, LONG)
+    assert "an attribute of int" in refusal.value.reason
+    assert len(refusal.value.reason) < 2_000
+    assert_same_map(doubled(64, "    return n"), LONG, LONG, [1, -5, 1 << 40])
+
+
+def test_what_an_aggregate_adds_is_looked_through_once() -> None:
+    class Mixed(AggregateFunction):
+        def create_accumulator(self) -> int:
+            return 0
+
+        def add(self, value: Any, accumulator: int) -> int:
+            return accumulator + mixed(value)
+
+        def get_result(self, accumulator: int) -> int:
+            return accumulator
+
+        def merge(self, acc_a: int, acc_b: int) -> int:
+            return acc_a + acc_b
+
+    mixed = doubled(64, "    return n")
+    added = TracedAccumulation(Mixed(), LONG).of_records([pa.array([3, 4])], 2)
+    assert added[0].to_pylist() == [mixed(3), mixed(4)]
