@@ -20,6 +20,8 @@ from penstock.expressions.text_methods import TextMethods
 from penstock.expressions.time_functions import Shift
 from penstock.expressions.time_methods import TimeMethods, as_timedelta
 
+_LONGEST_TEXT = 10_000
+
 
 class Expression(NumberMethods, TextMethods, TimeMethods, CollectionMethods):
     """A value that is computed from a record: `col("price") * 0.9`, `col("name").upper()`.
@@ -47,7 +49,9 @@ class Expression(NumberMethods, TextMethods, TimeMethods, CollectionMethods):
         self.operation = operation
         self.operands = tuple(operands)
         encloses = operation.encloses_operands
-        self.text = operation.render([each.enclosed_text if encloses else each.text for each in self.operands])
+        text = operation.render([each.enclosed_text if encloses else each.text for each in self.operands])
+        # What is used twice is written twice: a loop of `x = (x + col("n") / x) / 2` would have a text without end.
+        self.text = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
     @property
     def enclosed_text(self) -> str:

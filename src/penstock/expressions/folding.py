@@ -10,6 +10,7 @@ from penstock.expressions.bound import EVALUATION_ERRORS, Rows
 from penstock.expressions.construction import Alias
 from penstock.expressions.evaluator import bind
 from penstock.expressions.expression import Expression
+from penstock.expressions.expression_parts import parts_of
 from penstock.expressions.references import Literal, literal
 
 # No part that is folded looks at the record, so that its type does not matter.
@@ -29,7 +30,14 @@ def folded(expression: Expression) -> Expression:
     >>> folded(col("x") + lit(1) // 0)
     col("x") + (1 // 0)
     """
-    operands = [folded(operand) for operand in expression.operands]
+    # What is used in several places is folded once, and stays one: it is computed once.
+    known: dict[int, Expression] = {}
+    for part in parts_of(expression):
+        known[id(part)] = _with_operands(part, [known[id(operand)] for operand in part.operands])
+    return known[id(expression)]
+
+
+def _with_operands(expression: Expression, operands: list[Expression]) -> Expression:
     if _is_power(expression) and _is_negative(operands[1]):
         # An exponent that is negative and a literal makes a float of an integer.
         operands[1] = expression.operands[1]

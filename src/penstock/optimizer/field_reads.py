@@ -8,6 +8,7 @@ from penstock.common.watermark_generator import BoundedOutOfOrdernessWatermarks,
 from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.expressions import Expression
 from penstock.expressions.evaluator import ExpressionKey
+from penstock.expressions.expression_parts import parts_of
 from penstock.expressions.references import FieldReference, RecordReference
 from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.functions.partitioning import NullByteKeySelector
@@ -34,16 +35,15 @@ def fields_of_expression(expression: Expression, record_type: TypeInformation) -
     """The fields that an expression is made of."""
     if not isinstance(record_type, CompositeTypeInfo):
         return None
-    operation = expression.operation
-    if isinstance(operation, RecordReference):
-        return None
-    if isinstance(operation, FieldReference):
-        field = operation.field
-        return frozenset({field if isinstance(field, str) else record_type.get_field_names()[field]})
-    read: Fields = NONE
-    for operand in expression.operands:
-        read = both(read, fields_of_expression(operand, record_type))
-    return read
+    read: set[str] = set()
+    for part in parts_of(expression):
+        operation = part.operation
+        if isinstance(operation, RecordReference):
+            return None
+        if isinstance(operation, FieldReference):
+            field = operation.field
+            read.add(field if isinstance(field, str) else record_type.get_field_names()[field])
+    return frozenset(read)
 
 
 def fields_of_exchange(exchange: Exchange, record_type: TypeInformation | None) -> Fields:

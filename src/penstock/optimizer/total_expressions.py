@@ -6,6 +6,7 @@ from penstock.expressions import Expression
 from penstock.expressions.comparison import Comparison, IsIn, IsNan, IsNull
 from penstock.expressions.conditional import Junction, Not
 from penstock.expressions.construction import Alias, MakeRow, MakeTuple
+from penstock.expressions.expression_parts import parts_of
 from penstock.expressions.references import FieldReference, Literal, RecordReference
 
 _NEVER_FAIL = (
@@ -26,4 +27,4 @@ _NEVER_FAIL = (
 
 def is_total(expression: Expression) -> bool:
     """Whether the expression can be computed for any record of its type."""
-    return isinstance(expression.operation, _NEVER_FAIL) and all(map(is_total, expression.operands))
+    return all(isinstance(part.operation, _NEVER_FAIL) for part in parts_of(expression))

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.common import Types
-from penstock.expressions import Expression, coalesce, col, row, this, when
+from penstock.expressions import Expression, coalesce, col, concat, lit, row, this, when
 from penstock.expressions import text_functions as functions
+from penstock.expressions.expression_parts import parts_of
+from penstock.expressions.folding import folded
 from unit.expressions.evaluation import evaluated, of_values
 
 STRING = Types.STRING()
@@ -34,6 +36,21 @@ def test_a_part_that_is_used_twice_is_computed_once(asked: dict[str, list[int]])
     found = of_values(row(a=lower, b=lower == "x", c=lower.length()), ["X", None, "ab"], STRING)
     assert [tuple(each) for each in found] == [("x", True, 1), (None, None, None), ("ab", False, 2)]
     assert asked["lower"] == [3]
+
+
+def test_a_part_that_is_used_twice_is_one_when_its_literals_are_folded(asked: dict[str, list[int]]) -> None:
+    lower = concat(this(), lit("A") + "B").lower()
+    of_values(folded(row(a=lower, b=lower)), ["X", None, "ab"], STRING)
+    assert asked["lower"] == [3]
+
+
+def test_what_is_made_of_itself_again_and_again_is_looked_through_once() -> None:
+    root = this() * (lit(0.5) * 2)
+    for _ in range(64):
+        root = (root + this() / root) / 2
+    assert len(root.text) < 20_000
+    assert len(parts_of(folded(root))) < 400
+    assert of_values(folded(root), [4.0, 9.0], Types.DOUBLE()) == [2.0, 3.0]
 
 
 def test_what_fails_is_found_though_it_is_used_twice() -> None:
