@@ -81,7 +81,7 @@ class TracedAccumulation(Accumulation):
             try:
                 accumulator = self._function.add(value, self._function.create_accumulator())
                 sums = accumulator if self._sums.is_tuple else (accumulator,)
-                added.append(pa.array(sums, pa.int64()).to_pylist())
+                added.append(_in_64_bits(sums))
             except Exception as error:
                 raise RecordEvaluationError(place, error) from error
         return [pa.array(column, pa.int64()) for column in zip(*added, strict=True)]
@@ -91,6 +91,13 @@ class TracedAccumulation(Accumulation):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TracedAccumulation, (self._function, self._record_type)
+
+
+def _in_64_bits(sums: Sequence[int]) -> list[int]:
+    try:
+        return pa.array(sums, pa.int64()).to_pylist()
+    except OverflowError:
+        raise OverflowError("a sum of integers does not fit into 64 bits") from None
 
 
 def _trace(function: AggregateFunction, record_type: TypeInformation, located: Located) -> _Sums:

@@ -11,6 +11,7 @@ import pytest
 
 from penstock.common import Row, Types
 from penstock.datastream import AggregateFunction, MapFunction
+from penstock.expressions.evaluator import RecordEvaluationError
 from penstock.tracing import NotTraceable, TracedAccumulation, trace_filter, trace_key, trace_map
 from unit.tracing.traced_twins import assert_same_map, kept, mapped
 
@@ -236,20 +237,33 @@ def test_what_is_made_of_itself_again_and_again_has_a_text_that_ends() -> None:
     assert_same_map(doubled(64, "    return n"), LONG, LONG, [1, -5, 1 << 40])
 
 
+class Added(AggregateFunction):
+    def __init__(self, function: Callable[[Any], int]) -> None:
+        self._function = function
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + self._function(value)
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
 def test_what_an_aggregate_adds_is_looked_through_once() -> None:
-    class Mixed(AggregateFunction):
-        def create_accumulator(self) -> int:
-            return 0
-
-        def add(self, value: Any, accumulator: int) -> int:
-            return accumulator + mixed(value)
-
-        def get_result(self, accumulator: int) -> int:
-            return accumulator
-
-        def merge(self, acc_a: int, acc_b: int) -> int:
-            return acc_a + acc_b
-
     mixed = doubled(64, "    return n")
-    added = TracedAccumulation(Mixed(), LONG).of_records([pa.array([3, 4])], 2)
+    added = TracedAccumulation(Added(mixed), LONG).of_records([pa.array([3, 4])], 2)
     assert added[0].to_pylist() == [mixed(3), mixed(4)]
+
+
+def test_what_an_aggregate_adds_has_64_bits() -> None:
+    added = TracedAccumulation(Added(lambda n: n * 10**12), LONG)
+    assert added.of_records([pa.array([3])], 1)[0].to_pylist() == [3 * 10**12]
+    with pytest.raises(RecordEvaluationError) as failure:
+        added.of_records([pa.array([3, 10**12])], 2)
+    assert failure.value.index == 1
+    assert str(failure.value.cause) == "a sum of integers does not fit into 64 bits"
