@@ -80,7 +80,8 @@ INTEGER_ARITHMETIC: dict[str, Kernel] = {
     "|": pc.bit_wise_or,
     "^": pc.bit_wise_xor,
     ">>": by_python(operator.rshift, Kind.INT),
-    "<<": by_python(operator.lshift, Kind.INT),
+    # Not by Python: of a branch that few records take, all are tried, and one of them may be shifted by 10**11.
+    "<<": number_kernels.shifted_left,
 }
 
 FLOAT_ARITHMETIC: dict[str, Kernel] = {

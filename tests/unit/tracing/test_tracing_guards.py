@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -220,6 +221,21 @@ def test_a_builtin_that_is_shadowed_later_is_noticed() -> None:
     finally:
         del globals()["len"]
     assert program.mask([pa.array(["ab"])], 1).to_pylist() == [True]
+
+
+def test_a_shift_that_is_not_taken_makes_no_integer_of_a_billion_bits() -> None:
+    tracemalloc.start()
+    try:
+        assert_same_map(lambda n: 1 << n if n < 64 else 0, LONG, LONG, [3, 10**9, 62])
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert_same_map(lambda n: n << 3, LONG, LONG, [0, 5, -5, -(1 << 60)])
+    assert_same_map(lambda n: 0 << n, LONG, LONG, [0, 70])
+    with pytest.raises(ValueError, match="negative shift count"):
+        mapped(lambda n: 1 << n, LONG, LONG, [-1])
+    with pytest.raises(Exception):  # noqa: B017, PT011  the function itself is asked
+        mapped(lambda n: n << 1, LONG, LONG, [1 << 62])
 
 
 def doubled(times: int, returned: str) -> Any:
