@@ -46,6 +46,11 @@ CONTENDERS = {
             2,
             250,
         ),
+        Contender(
+            "pipelined maximum",
+            "Penstock, pipelined, the greatest value of each key by name",
+            ("penstock_job.py", "maximum", "pipelined"),
+        ),
         # 25 ms are the goal where the source side runs in Catalyst alone: here it runs in Python tasks, always.
         Contender(
             SUSTAINED,
@@ -67,6 +72,16 @@ CONTENDERS = {
             350,
         ),
         Contender("relay", "a bare loop of the Kafka client, without Spark or state", ("relay_job.py",)),
+        Contender(
+            "spark real-time stateless",
+            "Spark's real-time trigger, Catalyst alone, the filter",
+            ("spark_realtime_job.py", "stateless"),
+        ),
+        Contender(
+            "spark real-time maximum",
+            "Spark's real-time trigger, Catalyst alone, the greatest value of each key",
+            ("spark_realtime_job.py", "maximum"),
+        ),
         Contender(
             "spark transformWithState", "PySpark `transformWithState`, the keyed Python function", ("spark_job.py",)
         ),

@@ -2,8 +2,9 @@
 
 penstock_job.py BOOTSTRAP SOURCE TARGET WORK SHAPE LATENCY
 
-SHAPE is `stateless` (expressions alone), `keyed` (a Python function with state) or `window` (1 s of event time);
-LATENCY is `pipelined` or `epochs`. Every result has in `t` the second from which its way is counted.
+SHAPE is `stateless` (expressions alone), `maximum` (of every key so far, by name), `keyed` (a Python function with
+state) or `window` (1 s of event time); LATENCY is `pipelined` or `epochs`. Every result has in `t` the second from
+which its way is counted.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def results_of(records: DataStream, shape: str) -> tuple[DataStream, Any]:
     if shape == "stateless":
         return records.filter(col("t") > 0), RECORD
     keyed = records.key_by("k")
+    if shape == "maximum":
+        return keyed.max("t"), RECORD
     if shape == "keyed":
         return keyed.process(Count(), RESULT), RESULT
     return keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).process(CountInWindow(), RESULT), RESULT
