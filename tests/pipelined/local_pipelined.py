@@ -10,9 +10,9 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.local.engine import LocalEngine
 from penstock.engine.local.executor import LocalStageExecutor
+from penstock.engine.pipelined.control_rows import partitions_of
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveSettings, live_header
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
-from penstock.engine.pipelined.ticks import partitions_of
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
@@ -64,7 +64,7 @@ class LocalPipelinedExecutor(LocalStageExecutor):
             for subtask, reads in enumerate(tasks)
         ]
         for stage in self._job.stages[1:]:
-            partitions = partitions_of(self._job, stage)
+            partitions = partitions_of(self._job.stage_parallelism, stage)
             sent = [
                 list(self._host.run_stage(self._setup, live, stage, subtask, rows, reports.append))
                 for subtask, rows in enumerate(self._delivered(sent, partitions))

@@ -1,32 +1,36 @@
-"""Runs an epoch as one Spark job whose stages run side by side, for as long as the epoch lasts."""
+"""Runs epochs in one Spark job whose stages run side by side: it lasts, and works through one epoch after the other."""
 
 from __future__ import annotations
 
 import shutil
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.common.errors import EnvironmentNotReadyError, FailureReport
+from penstock.common.errors import EnvironmentNotReadyError, FailureReport, FencedError
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
+from penstock.engine.pipelined.control_rows import partitions_of
 from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, LiveSettings, live_header
-from penstock.engine.pipelined.pipelined_plan import collect_pipelined, pipelined_plan
-from penstock.engine.pipelined.plan_ahead import PlanAhead
-from penstock.engine.pipelined.ticks import partitions_of
+from penstock.engine.pipelined.live_job import LiveJob
+from penstock.engine.pipelined.live_word import leave_word
+from penstock.engine.pipelined.pipelined_plan import pipelined_plan, run_pipelined
 from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction, close_job
 from penstock.engine.spark.closing import close_in_workers
-from penstock.engine.spark.executor import SparkStageExecutor
+from penstock.engine.spark.executor import SparkStageExecutor, spark_errors_explained
+from penstock.engine.spark.revival import is_alive
 from penstock.engine.stages.compiled import CompiledJob
-from penstock.engine.stages.envelope import ENVELOPE_DDL, Envelope
+from penstock.engine.stages.envelope import ENVELOPE_DDL
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import failure_from_bytes
 from penstock.engine.stages.task_host import TaskSetup
+from penstock.engine.stages.task_report import TaskReport
 
 _NO_ROOM = "INSUFFICIENT_SLOT"
-_PLAN_AFTER_SECONDS = 2.0
-"""When the next epoch's plan is made: this one has begun, and records that had to wait are through."""
+_JOB_SECONDS = 600.0
+"""How long a Spark job lasts before another takes its place: executors that were added since get their share."""
 
 
 class PipelinedStageExecutor(SparkStageExecutor):
@@ -42,16 +46,19 @@ class PipelinedStageExecutor(SparkStageExecutor):
     ) -> None:
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
-        self._plans = PlanAhead(self._plan, job.name)
+        self._storage = setup.environment.storage
+        self._live_job: LiveJob | None = None
         self._newest_run: int | None = None
         self._under_way: LiveHeader | None = None
         self._next_is_short = False
         self._lock = threading.Lock()
-        shutil.rmtree(setup.environment.storage.resolve(WORD_OF_TASKS), ignore_errors=True)
+        shutil.rmtree(self._storage.resolve(WORD_OF_TASKS), ignore_errors=True)
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
-        """Runs all stages of one epoch side by side."""
-        live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run)
+        """Lets the Spark job under way, or a new one, work on one epoch in all stages side by side."""
+        job = self._job_of(header.run)
+        is_first = header.run != self._newest_run
+        live = live_header(header, tasks, self._live, is_first=is_first, spark_job=job.name, turn=job.turn)
         self._newest_run = header.run
         with self._lock:
             self._under_way = live
@@ -59,18 +66,20 @@ class PipelinedStageExecutor(SparkStageExecutor):
                 self._next_is_short = False
                 self._cut_short(live)
         try:
-            return super().run(live, tasks)
+            with spark_errors_explained(self._session, header.epoch):
+                reports = job.work_on(live, LiveOrders(live, tasks), self._timeout_seconds)
         except ExecutionFailedError as error:
             failures = self._failures(live)
+            self._end_job()
             if failures:
-                return StageResults((), failures, tuple(self._reports.collect()))
+                return StageResults((), failures, tuple(job.reports.values()))
             if _NO_ROOM in str(error.__cause__):
-                raise self._no_room(len(tasks)) from error
+                raise self._no_room() from error
             raise
         finally:
             with self._lock:
                 self._under_way = None
-            shutil.rmtree(self._setup.environment.storage.resolve(live.directory), ignore_errors=True)
+        return StageResults(tuple(each.done for each in reports if each.done is not None), (), tuple(reports))
 
     def hasten(self) -> None:
         """Ends the epoch under way as if its time was up, and the next one, too: a savepoint is of that."""
@@ -79,51 +88,70 @@ class PipelinedStageExecutor(SparkStageExecutor):
             if self._under_way is not None:
                 self._cut_short(self._under_way)
 
+    def reports_so_far(self) -> list[TaskReport]:
+        """Of the tasks that are done with the epoch under way."""
+        return [] if self._live_job is None else list(self._live_job.reports.values())
+
     def close(self, *, ended: bool) -> None:
-        """Lets go of the plans that there are."""
-        self._plans.close()
+        """Sends the tasks home."""
+        self._end_job()
         super().close(ended=ended)
 
     def _close_in_workers(self) -> None:
         # There are far more slots than workers. One for each task, and as many for those that publish beside them.
-        workers = min(2 * self._tasks(self._job.stage_parallelism[0]), self._session.sparkContext.defaultParallelism)
+        workers = min(2 * self._task_count, self._session.sparkContext.defaultParallelism)
         close_in_workers(self._session, self._job, self._setup, close_job, workers)
 
     def _cut_short(self, header: LiveHeader) -> None:
-        self._setup.environment.storage.put_if_absent(header.end_mark, b"")
+        # Where another driver has taken over, the epoch ends all the same, and is not committed.
+        with suppress(FencedError):
+            leave_word(self._storage, header.end_mark)
 
-    def _collect(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> list[Envelope]:
-        assert isinstance(header, LiveHeader)
-        self._setup.environment.storage.put_if_absent(header.orders, LiveOrders(header, tasks).to_bytes())
-        plan = self._plans.take()
-        # Without exchanges a plan is made in no time, and records feel it less in the gap than while they flow.
-        if len(self._job.stages) > 1:
-            self._plans.make_next(min(self._live.seconds / 2, _PLAN_AFTER_SECONDS))
-        return collect_pipelined(self._session, plan, f"penstock-{header.job_id}", header.orders)
+    def _job_of(self, run: int) -> LiveJob:
+        """The Spark job under way, where it is of this run, and not too old."""
+        if self._live_job is not None and (self._live_job.run != run or self._live_job.age_seconds > _JOB_SECONDS):
+            self._end_job()
+        if self._live_job is None:
+            parallelism = self._job.stage_parallelism
+            tasks = [(stage, subtask) for stage, number in enumerate(parallelism) for subtask in range(number)]
+            self._live_job = LiveJob(self._storage, run, tasks, self._run_spark_job, self._cancel_spark_job)
+        return self._live_job
+
+    def _end_job(self) -> None:
+        job, self._live_job = self._live_job, None
+        if job is not None:
+            job.end()
+
+    def _run_spark_job(self, name: str) -> None:
+        # Spark kills the Python worker of a task that it interrupts, whatever that waits for.
+        self._session.sparkContext.setJobGroup(name, f"{self._job.name}: pipelined", interruptOnCancel=True)
+        run_pipelined(self._session, self._plan(), name)
+
+    def _cancel_spark_job(self, name: str) -> None:
+        if is_alive(self._session):
+            self._session.sparkContext.cancelJobGroup(name)
 
     def _plan(self) -> Any:
         """Of any epoch: what it is told is not in there."""
         sources = self._job.stage_parallelism[0]
-        frame = self._session.range(0, sources, 1, sources).mapInArrow(
-            LiveSourceFunction(self._setup, self._reports), ENVELOPE_DDL
-        )
+        frame = self._session.range(0, sources, 1, sources).mapInArrow(LiveSourceFunction(self._setup), ENVELOPE_DDL)
         for stage in self._job.stages[1:]:
-            frame = frame.repartitionById(partitions_of(self._job, stage), "target").mapInArrow(
-                LiveStageFunction(self._setup, stage, self._reports), ENVELOPE_DDL
+            frame = frame.repartitionById(partitions_of(self._job.stage_parallelism, stage), "target").mapInArrow(
+                LiveStageFunction(self._setup, stage), ENVELOPE_DDL
             )
         return pipelined_plan(self._session, frame)
 
     def _failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
-        storage = self._setup.environment.storage
-        marks = [path for path in storage.list(header.directory) if path not in (header.end_mark, header.orders)]
-        return tuple(failure_from_bytes(storage.read(path)) for path in marks)
+        marks = [path for path in self._storage.list(header.directory) if header.is_failure_mark(path)]
+        return tuple(failure_from_bytes(self._storage.read(path)) for path in marks)
 
-    def _tasks(self, source_tasks: int) -> int:
+    @property
+    def _task_count(self) -> int:
         """How many tasks run at the same time."""
-        return source_tasks + sum(partitions_of(self._job, stage) for stage in self._job.stages[1:])
+        return sum(partitions_of(self._job.stage_parallelism, stage) for stage in self._job.stages)
 
-    def _no_room(self, source_tasks: int) -> EnvironmentNotReadyError:
-        needed = self._tasks(source_tasks)
+    def _no_room(self) -> EnvironmentNotReadyError:
+        needed = self._task_count
         return EnvironmentNotReadyError(
             f"in pipelined mode all {needed} tasks of the job '{self._job.name}' run at the same time, and Spark has "
             f"fewer slots free. Lower the parallelism, or give it more: spark.master local[{needed + 2}], more "

@@ -37,10 +37,15 @@ class LiveHeader(EpochHeader):
     splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     """The numbers of the splits that the epoch follows, by the node id of their source."""
 
+    spark_job: str = ""
+    """Which Spark job works on the epoch: it works through many."""
+    turn: int = 0
+    """How many epochs that job has worked on before."""
+
     @property
     def directory(self) -> str:
-        """Where, in the checkpoint, this attempt at the epoch and the driver leave word for each other."""
-        return f"{WORD_OF_TASKS}/{self.epoch.incarnation}/{self.epoch.number}-{self.run}"
+        """Where, in the checkpoint, the tasks of this epoch and the driver leave word for each other."""
+        return directory_of(self.spark_job, self.turn)
 
     @property
     def end_mark(self) -> str:
@@ -50,16 +55,38 @@ class LiveHeader(EpochHeader):
     @property
     def orders(self) -> str:
         """The file in which tasks find this header, and what they are to read."""
-        return f"{self.directory}/orders"
+        return orders_of(self.spark_job, self.turn)
 
     def failure_mark(self, stage: int, subtask: int) -> str:
         """The file in which a task says what went wrong."""
-        return f"{self.directory}/failure-{stage}-{subtask}"
+        return f"{self._failures}{stage}-{subtask}"
+
+    def is_failure_mark(self, path: str) -> bool:
+        """Whether a file is one of those."""
+        return path.startswith(self._failures)
+
+    @property
+    def _failures(self) -> str:
+        return f"{self.directory}/failure-"
+
+    def done_mark(self, stage: int, subtask: int) -> str:
+        """The file in which a task says that it is done, and what it has measured."""
+        return f"{self.directory}/done-{stage}-{subtask}"
+
+
+def directory_of(spark_job: str, turn: int) -> str:
+    """Where word is left in one epoch of a Spark job."""
+    return f"{WORD_OF_TASKS}/{spark_job}/{turn}"
+
+
+def orders_of(spark_job: str, turn: int) -> str:
+    """Where the tasks of a Spark job find what to do next."""
+    return f"{directory_of(spark_job, turn)}/orders"
 
 
 @dataclass(frozen=True)
 class LiveOrders:
-    """What the tasks of an epoch are told, in a file: their functions were sent before it was known."""
+    """What the tasks of an epoch are told, in a file: they have been running since before it was known."""
 
     header: LiveHeader
     tasks: Sequence[Sequence[PlannedRead]]
@@ -76,11 +103,17 @@ class LiveOrders:
 
 
 def live_header(
-    header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]], live: LiveSettings, *, is_first: bool = False
+    header: EpochHeader,
+    tasks: Sequence[Sequence[PlannedRead]],
+    live: LiveSettings,
+    *,
+    is_first: bool = False,
+    spark_job: str = "",
+    turn: int = 0,
 ) -> LiveHeader:
     """The header of an epoch that follows what the tasks of stage 0 are told to read."""
     splits: dict[int, tuple[int, ...]] = {}
     for planned in (each for reads in tasks for each in reads if each.split != SOURCE_SENDER):
         splits[planned.source] = (*splits.get(planned.source, ()), planned.split)
     known = {each.name: getattr(header, each.name) for each in fields(header)}
-    return LiveHeader(**known, live=live, is_first=is_first, splits=splits)
+    return LiveHeader(**known, live=live, is_first=is_first, splits=splits, spark_job=spark_job, turn=turn)

@@ -10,9 +10,9 @@ from penstock.common.batch import Batch
 from penstock.common.errors import UserFunctionError
 from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.live_source import LiveReader, LiveSource
+from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
 from penstock.engine.pipelined.processing_clock import ProcessingClock
-from penstock.engine.pipelined.ticks import tick_rows
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
@@ -214,7 +214,7 @@ class LiveSourceSubtask(SourceSubtask):
                         each.tick()
             if now >= next_tick:
                 next_tick = now + live.tick_seconds
-                rows += tick_rows(self._job, 0, self._subtask)
+                rows += tick_rows(self._job.stage_parallelism, 0, self._subtask)
             if rows:
                 yield
 

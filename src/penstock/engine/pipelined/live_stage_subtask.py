@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from penstock.common.errors import PenstockError
+from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
 from penstock.engine.pipelined.processing_clock import ProcessingClock
-from penstock.engine.pipelined.ticks import tick_rows
 from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.outcome import abort_rows, message_row
@@ -26,6 +26,19 @@ def received(rows: Iterable[Envelope]) -> Iterator[Envelope]:
         yield from rows
     except Exception as error:
         raise InputLostError(f"the stage before has been lost: {error}") from error
+
+
+def rows_of_epoch(rows: Iterator[Envelope], senders: int) -> Iterator[Envelope]:
+    """The next rows, until so many tasks of the stage before have said that they have no more in this epoch."""
+    ended = 0
+    for row in rows:
+        if row.kind == Kind.END_OF_EPOCH:
+            ended += 1
+            if ended == senders:
+                return
+        elif row.kind != Kind.PUSH:
+            yield row
+    raise InputLostError("the stage before has ended in the middle of an epoch")
 
 
 class LiveStageSubtask(StageSubtask):
@@ -63,7 +76,7 @@ class LiveStageSubtask(StageSubtask):
                 # Every task of the stage before sends ticks: some of them are enough for the next.
                 if now >= next_tick:
                     next_tick = now + header.live.tick_seconds * 0.8
-                    rows += tick_rows(self._job, self._stage, self._subtask)
+                    rows += tick_rows(self._job.stage_parallelism, self._stage, self._subtask)
             elif row.edge == NO_EDGE or self._job.edges[row.edge].target_level != self._stage:
                 yield row
                 if row.edge != NO_EDGE:

@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.engine.stages.envelope import Envelope
-
 _EXCHANGE = "ShuffleExchangeExec"
 _QUERY = "sql.streaming.queryId"
 """The streaming shuffle wants to know whose rows it carries."""
@@ -25,8 +23,8 @@ OF_TASKS = {
 does, in the properties of the job."""
 
 
-ORDERS = "penstock.orders"
-"""The property that says where tasks find what they are to do."""
+SPARK_JOB = "penstock.live-job"
+"""The property that says to tasks which job they belong to: they find their orders by it."""
 
 
 def pipelined_plan(session: SparkSession, frame: DataFrame) -> Any:
@@ -38,15 +36,11 @@ def pipelined_plan(session: SparkSession, frame: DataFrame) -> Any:
     return _marked(jvm, java_frame.queryExecution().executedPlan())
 
 
-def collect_pipelined(session: SparkSession, plan: Any, name: str, orders: str) -> list[Envelope]:
-    """Runs a plan as one job; returns the envelopes that leave its last stage."""
-    for key, value in {**OF_TASKS, _QUERY: name, ORDERS: orders}.items():
+def run_pipelined(session: SparkSession, plan: Any, name: str) -> None:
+    """Runs a plan as one job of that name; returns when its tasks have ended, each by itself."""
+    for key, value in {**OF_TASKS, _QUERY: name, SPARK_JOB: name}.items():
         session.sparkContext.setLocalProperty(key, value)
-    rows = plan.executeCollect()
-    return [
-        Envelope(row.getInt(0), row.getInt(1), row.getLong(2), row.getLong(3), row.getInt(4), bytes(row.getBinary(5)))
-        for row in rows
-    ]
+    plan.executeCollect()
 
 
 def _marked(jvm: Any, plan: Any) -> Any:

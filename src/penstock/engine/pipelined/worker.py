@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark import SparkFiles, TaskContext
 
 from penstock.common.errors import PenstockError
+from penstock.engine.pipelined.control_rows import end_rows, partitions_of, pushed
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveOrders
-from penstock.engine.pipelined.live_stage_subtask import received
+from penstock.engine.pipelined.live_stage_subtask import received, rows_of_epoch
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
-from penstock.engine.pipelined.pipelined_plan import ORDERS
-from penstock.engine.spark.task_reports import Reports
+from penstock.engine.pipelined.live_word import leave_word, orders_in_turn
+from penstock.engine.pipelined.pipelined_plan import SPARK_JOB
 from penstock.engine.spark.worker import partition
 from penstock.engine.stages.envelope import Envelope, Kind, from_arrow, to_arrow
 from penstock.engine.stages.task_host import TaskSetup
+from penstock.engine.stages.task_report import TaskReport
 
 _host = LiveTaskHost(SparkFiles.getRootDirectory)
 """One per worker process, as in epochs mode."""
@@ -31,61 +34,82 @@ class TaskFailedError(PenstockError):
 
 
 class LiveSourceFunction:
-    """Stage 0 for `mapInArrow`: partition i follows the splits of task i."""
+    """Stage 0 for `mapInArrow`: partition i follows the splits of task i, epoch after epoch."""
 
-    def __init__(self, setup: TaskSetup, reports: Reports) -> None:
+    def __init__(self, setup: TaskSetup) -> None:
         self._setup = setup
-        self._reports = reports
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark in the worker."""
         for _ in batches:
             pass
         subtask = partition()
-        orders = _orders(self._setup)
-        rows = _host.run_source(self._setup, orders.header, subtask, orders.tasks[subtask], self._reports.send)
-        yield from _in_rounds(rows, self._setup, orders.header, 0, subtask)
+        for orders in _orders(self._setup):
+            reports: list[TaskReport] = []
+            rows = _host.run_source(self._setup, orders.header, subtask, orders.tasks[subtask], reports.append)
+            yield from _in_rounds(rows, self._setup, orders.header, 0, subtask)
+            _tell_done(self._setup, orders.header, reports)
 
 
 class LiveStageFunction:
-    """A later stage for `mapInArrow`: partition i is subtask i."""
+    """A later stage for `mapInArrow`: partition i is subtask i, epoch after epoch."""
 
-    def __init__(self, setup: TaskSetup, stage: int, reports: Reports) -> None:
+    def __init__(self, setup: TaskSetup, stage: int) -> None:
         self._setup = setup
         self._stage = stage
-        self._reports = reports
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Called by Spark in the worker."""
         subtask = partition()
-        header = _orders(self._setup).header
         incoming = received(from_arrow(batches))
-        rows = _host.run_stage(self._setup, header, self._stage, subtask, incoming, self._reports.send)
-        yield from _in_rounds(rows, self._setup, header, self._stage, subtask)
+        senders = partitions_of(self._setup.stage_parallelism, self._stage - 1)
+        for orders in _orders(self._setup):
+            reports: list[TaskReport] = []
+            rows = _host.run_stage(
+                self._setup, orders.header, self._stage, subtask, rows_of_epoch(incoming, senders), reports.append
+            )
+            yield from _in_rounds(rows, self._setup, orders.header, self._stage, subtask)
+            _tell_done(self._setup, orders.header, reports)
+        # A worker that leaves a part of its input is not used again: what it keeps would be lost.
+        for _ in incoming:
+            pass
 
 
-def _orders(setup: TaskSetup) -> LiveOrders:
+def _orders(setup: TaskSetup) -> Iterator[LiveOrders]:
     context = TaskContext.get()
     assert context is not None
-    path = context.getLocalProperty(ORDERS)
-    assert path is not None
-    return LiveOrders.from_bytes(setup.environment.storage.read(path))
+    if context.attemptNumber() > 0:
+        raise TaskFailedError("the tasks of a pipelined job go on together, or not at all: none is tried again alone")
+    spark_job = context.getLocalProperty(SPARK_JOB)
+    assert spark_job is not None
+    return orders_in_turn(setup.environment.storage, spark_job)
 
 
 def _in_rounds(
     rows: Iterable[Envelope], setup: TaskSetup, header: LiveHeader, stage: int, subtask: int
 ) -> Iterator[pa.RecordBatch]:
+    """The rows of a task in one epoch, and behind them the word that there are no more."""
+    has_next = stage + 1 < len(setup.stage_parallelism)
     pending: list[Envelope] = []
     for row in rows:
         if row is END_OF_ROUND:
             if pending:
-                yield to_arrow(pending)
+                yield to_arrow(pushed(pending) if has_next else pending)
                 pending = []
         elif row.kind == Kind.FAILURE:
-            # Said aside: rows on the way to the driver would wait for the end of the epoch.
-            setup.environment.storage.put_if_absent(header.failure_mark(stage, subtask), row.payload)
+            # Said aside: rows on the way to the driver would wait for the end of the job.
+            leave_word(setup.environment.storage, header.failure_mark(stage, subtask), row.payload)
             raise TaskFailedError(f"subtask {subtask} of stage {stage} has failed")
-        else:
+        elif row.kind != Kind.MESSAGE:
             pending.append(row)
-    if pending:
+    if has_next:
+        yield to_arrow(pushed([*pending, *end_rows(setup.stage_parallelism, stage, subtask)]))
+    elif pending:
         yield to_arrow(pending)
+
+
+def _tell_done(setup: TaskSetup, header: LiveHeader, reports: list[TaskReport]) -> None:
+    """What would be the last row of a task in epochs mode; some tasks only pass on rows, and are never done."""
+    for report in reports:
+        if report.done is not None:
+            leave_word(setup.environment.storage, header.done_mark(report.stage, report.subtask), pickle.dumps(report))

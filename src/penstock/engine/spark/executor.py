@@ -45,7 +45,7 @@ class SparkStageExecutor:
         name = f"penstock-{self._setup.environment.job_id}"
         description = f"{self._job.name}: epoch {header.epoch}"
         with (
-            _explained(self._session, header.epoch),
+            spark_errors_explained(self._session, header.epoch),
             job_deadline(self._session.sparkContext, name, description, self._timeout_seconds),
         ):
             rows = self._collect(header, tasks)
@@ -54,7 +54,7 @@ class SparkStageExecutor:
     def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
         """Publishes what subtasks have staged: a Spark job of its own, with a task for each."""
         context = self._session.sparkContext
-        with _explained(self._session, epoch):
+        with spark_errors_explained(self._session, epoch):
             # Local properties belong to a thread: the job that runs the next epoch is not touched.
             context.setJobGroup(
                 f"penstock-publish-{self._setup.environment.job_id}", f"{self._job.name}: publish epoch {epoch}"
@@ -99,7 +99,7 @@ class SparkStageExecutor:
 
 
 @contextmanager
-def _explained(session: SparkSession, epoch: EpochId) -> Generator[None]:
+def spark_errors_explained(session: SparkSession, epoch: EpochId) -> Generator[None]:
     """Spark's errors as ours: those that the session did not survive, and those after which work is tried again."""
     try:
         yield

@@ -44,6 +44,10 @@ class Kind(IntEnum):
     END = 3
     TICK = 5
     """Pipelined mode: time has passed; carries nothing."""
+    END_OF_EPOCH = 6
+    """Pipelined mode: nothing more comes from this task in this epoch."""
+    PUSH = 7
+    """Pipelined mode: nobody looks at it. Spark hands a row to a Python task when the next one is there: here it is."""
     PARTIALS = 4
     """Records that were aggregated before they were sent, for windows."""
     MESSAGE = 16

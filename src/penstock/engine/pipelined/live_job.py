@@ -1,0 +1,106 @@
+"""A Spark job that works through one epoch after the other: its tasks stay, with all that they have at hand."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import wait
+
+from penstock.common.own_thread import in_own_thread
+from penstock.engine.epochs.stage_executor import ExecutionFailedError
+from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, directory_of, orders_of
+from penstock.engine.pipelined.live_word import leave_word
+from penstock.engine.stages.task_report import TaskReport
+from penstock.state.storage import CheckpointStorage
+
+_LOOK_SECONDS = 0.02
+_LOOK_SECONDS_AT_END = 0.002
+"""When the time of an epoch is up, records wait until the driver knows that all tasks are done."""
+_END_SECONDS = 10.0
+"""How long tasks that were told to end may take; then Spark ends them."""
+
+Task = tuple[int, int]
+"""Stage and subtask."""
+
+
+class LiveJob:
+    """What the driver has of such a job. It is good for one run: a task that fails ends it."""
+
+    def __init__(
+        self,
+        storage: CheckpointStorage,
+        run: int,
+        tasks: Collection[Task],
+        work: Callable[[str], None],
+        cancel: Callable[[str], None],
+    ) -> None:
+        """`work` runs the Spark job of that name to its end, `cancel` ends it; `tasks` are those that get done."""
+        self.name = uuid.uuid4().hex
+        self.run = run
+        self.turn = 0
+        self.reports: dict[Task, TaskReport] = {}
+        """Of the epoch under way, or the last one: what tasks that are done have said."""
+        self._storage = storage
+        self._tasks = tasks
+        self._cancel = cancel
+        self._since = time.monotonic()
+        self._directory = storage.resolve(f"{WORD_OF_TASKS}/{self.name}")
+        self._make_room()
+        self._end = in_own_thread(lambda: work(self.name), "penstock-live-job")
+
+    @property
+    def age_seconds(self) -> float:
+        """How long the job has been there."""
+        return time.monotonic() - self._since
+
+    def work_on(
+        self, header: LiveHeader, orders: LiveOrders, timeout_seconds: float | None = None
+    ) -> Sequence[TaskReport]:
+        """Lets the tasks work on the next epoch; returns when all are done.
+
+        Raises what has ended the job, and `ExecutionFailedError` where tasks take longer than that.
+        """
+        self.reports = {}
+        started = time.monotonic()
+        leave_word(self._storage, header.orders, orders.to_bytes())
+        if self.turn > 0:
+            # What was left in the epoch before: there was no time for it while records waited.
+            shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
+        while not self._all_done(header):
+            if self._end.done():
+                self._end.result()
+                raise ExecutionFailedError("the tasks have ended before they were done")
+            passed = time.monotonic() - started
+            if timeout_seconds is not None and passed > timeout_seconds:
+                self._cancel(self.name)
+                raise ExecutionFailedError(f"the tasks took longer than {timeout_seconds:g} s and were ended")
+            wait([self._end], _LOOK_SECONDS if passed < header.live.seconds else _LOOK_SECONDS_AT_END)
+        self.turn += 1
+        self._make_room()
+        return list(self.reports.values())
+
+    def end(self) -> None:
+        """Sends the tasks home."""
+        if not self._end.done() and self._directory.exists():
+            self._make_room()
+            leave_word(self._storage, orders_of(self.name, self.turn))
+            if not wait([self._end], _END_SECONDS).done:
+                self._cancel(self.name)
+                wait([self._end], _END_SECONDS)
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _make_room(self) -> None:
+        """Tasks write where they are expected to: not where another driver has cleared away."""
+        self._storage.resolve(directory_of(self.name, self.turn)).mkdir(parents=True, exist_ok=True)
+
+    def _all_done(self, header: LiveHeader) -> bool:
+        there = set(self._storage.list(header.directory))
+        for task in self._tasks:
+            path = header.done_mark(*task)
+            if path in there and task not in self.reports:
+                # The tasks' own, and gone with the job.
+                self.reports[task] = pickle.loads(self._storage.read(path))
+        return len(self.reports) == len(self._tasks)

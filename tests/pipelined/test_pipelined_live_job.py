@@ -1,0 +1,138 @@
+"""A Spark job works through epochs as it is ordered; whatever ends it is told to whoever waits for an epoch."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.common.errors import FencedError
+from penstock.connectors.sink import EpochId
+from penstock.connectors.source import EpochBudget, SplitRead
+from penstock.engine.epochs.stage_executor import ExecutionFailedError
+from penstock.engine.pipelined.live_header import LiveHeader, LiveOrders, LiveSettings, live_header
+from penstock.engine.pipelined.live_job import LiveJob
+from penstock.engine.pipelined.live_stage_subtask import InputLostError, rows_of_epoch
+from penstock.engine.pipelined.live_word import leave_word, orders_in_turn
+from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.messages import Done
+from penstock.engine.stages.task_report import TaskReport
+from penstock.state.storage import LocalCheckpointStorage
+
+SECONDS = 30
+TASKS = [(0, 0), (1, 0)]
+READS = [[PlannedRead(3, 9, "t-0", SplitRead("t-0", 5, None, {"topic": "t"}))]]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalCheckpointStorage:
+    return LocalCheckpointStorage(str(tmp_path))
+
+
+def header_of(job: LiveJob, number: int) -> LiveHeader:
+    header = EpochHeader(
+        "job", EpochId(1, number), 0, now=5, index=None, ended_sources=(), budget=EpochBudget(1, 1, 1), bounded=False
+    )
+    return live_header(header, READS, LiveSettings(0.0, 0.005), spark_job=job.name, turn=job.turn)
+
+
+class Crew:
+    """The tasks of a job, in a thread: they do as ordered, and note down which epochs that were."""
+
+    def __init__(self, storage: LocalCheckpointStorage, problem_at: int | None = None) -> None:
+        self._storage = storage
+        self._problem_at = problem_at
+        self.epochs: list[int] = []
+        self.reads: list[object] = []
+        self.ended = threading.Event()
+
+    def __call__(self, name: str) -> None:
+        try:
+            for orders in orders_in_turn(self._storage, name):
+                number = orders.header.epoch.number
+                if number == self._problem_at:
+                    raise ConnectionError("a worker is gone")
+                self.epochs.append(number)
+                self.reads.append(orders.tasks)
+                for stage, subtask in TASKS:
+                    report = TaskReport(stage, subtask, 0.0, number, {}, Done(stage, subtask))
+                    leave_word(self._storage, orders.header.done_mark(stage, subtask), pickle.dumps(report))
+        finally:
+            self.ended.set()
+
+
+def start(storage: LocalCheckpointStorage, work: Callable[[str], None]) -> tuple[LiveJob, list[str]]:
+    cancelled: list[str] = []
+    return LiveJob(storage, 0, TASKS, work, cancelled.append), cancelled
+
+
+def work_on(job: LiveJob, number: int, timeout: float | None = None) -> list[int]:
+    header = header_of(job, number)
+    return [report.bytes_out for report in job.work_on(header, LiveOrders(header, READS), timeout)]
+
+
+def test_one_job_works_on_epoch_after_epoch_and_leaves_nothing_behind(
+    storage: LocalCheckpointStorage, tmp_path: Path
+) -> None:
+    crew = Crew(storage)
+    job, cancelled = start(storage, crew)
+    assert [work_on(job, number) for number in (7, 8, 9)] == [[7, 7], [8, 8], [9, 9]]
+    assert len(list((tmp_path / "live" / job.name).iterdir())) == 2, "the last epoch's word, and room for the next"
+    job.end()
+    assert crew.ended.is_set()
+    assert crew.epochs == [7, 8, 9]
+    assert crew.reads == [READS] * 3
+    assert not cancelled
+    assert not list((tmp_path / "live").iterdir())
+
+
+def test_whoever_waits_for_an_epoch_is_told_what_has_ended_the_job(storage: LocalCheckpointStorage) -> None:
+    job, _ = start(storage, Crew(storage, problem_at=8))
+    work_on(job, 7)
+    with pytest.raises(ConnectionError, match="a worker is gone"):
+        work_on(job, 8)
+    job.end()
+
+
+def test_tasks_that_end_too_early_have_not_done_the_epoch(storage: LocalCheckpointStorage) -> None:
+    job, _ = start(storage, lambda name: None)
+    with pytest.raises(ExecutionFailedError, match="ended before they were done"):
+        work_on(job, 7)
+
+
+def test_tasks_that_take_too_long_are_ended(storage: LocalCheckpointStorage) -> None:
+    hangs = threading.Event()
+    job, cancelled = start(storage, lambda name: hangs.wait(SECONDS) and None)
+    with pytest.raises(ExecutionFailedError, match=r"took longer than 0\.05 s"):
+        work_on(job, 7, timeout=0.05)
+    assert cancelled == [job.name]
+    hangs.set()
+    job.end()
+
+
+def test_tasks_go_when_another_driver_has_cleared_away(storage: LocalCheckpointStorage, tmp_path: Path) -> None:
+    crew = Crew(storage)
+    job, _ = start(storage, crew)
+    work_on(job, 7)
+    header = header_of(job, 8)
+    shutil.rmtree(tmp_path / "live")
+    assert crew.ended.wait(SECONDS)
+    with pytest.raises(FencedError, match="another driver"):
+        leave_word(storage, header.done_mark(0, 0))
+
+
+def row(kind: Kind, sender: int = 0) -> Envelope:
+    return Envelope(0, NO_EDGE, sender, 0, int(kind), b"")
+
+
+def test_an_epoch_ends_when_all_senders_have_said_so() -> None:
+    end, tick = row(Kind.END_OF_EPOCH), row(Kind.TICK)
+    rows = iter([tick, end, tick, end, tick, end])
+    assert list(rows_of_epoch(rows, 2)) == [tick, tick]
+    with pytest.raises(InputLostError, match="in the middle of an epoch"):
+        list(rows_of_epoch(rows, 2))
