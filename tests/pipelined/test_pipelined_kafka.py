@@ -15,8 +15,8 @@ from services.kafka import KafkaBroker
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 OF_DRIVERS = {"manifest.before": "state is staged, no manifest names it", "manifest.after": "nothing is published"}
-OF_WORKERS = {"program.record": 300, "task.state.staged": 2}
-"""How often a worker gets there before it dies: in the middle of an epoch, and at the end of one."""
+OF_WORKERS = {"program.record": 300, "task.state.staged": 2, "task.done": 2}
+"""How often a worker gets there before it dies: in the middle of an epoch, at the end of one, and between two."""
 
 
 class Topics:
@@ -61,7 +61,7 @@ def test_drivers_and_workers_that_are_killed_at_any_moment_lose_and_repeat_nothi
             topics.check(sender.sent, f"a driver was killed when {moment}")
         marks = {tmp_path / step: f"{step}@{hit}" for step, hit in OF_WORKERS.items()}
         with topics.start(";".join(f"{point}=once:{mark}" for mark, point in marks.items())) as job:
-            job.wait_until(lambda: all(mark.exists() for mark in marks), "the death of two workers")
+            job.wait_until(lambda: all(mark.exists() for mark in marks), "the death of three workers")
             sender.stop()
             job.wait_until(lambda: topics.count(topics.exactly_once) >= len(sender.sent), "the last result")
     right = oracle(sender.sent)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.common.errors import FencedError
+from penstock.common.errors import FailureReport, FencedError
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
 from penstock.engine.pipelined.live_header import LiveHeader, LiveOrders, LiveSettings, live_header
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_stage_subtask import InputLostError, rows_of_epoch
-from penstock.engine.pipelined.live_word import leave_word, orders_in_turn
+from penstock.engine.pipelined.live_word import leave_word, make_room, orders_in_turn, word_at
 from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
@@ -61,7 +61,7 @@ class Crew:
                 self.reads.append(orders.tasks)
                 for stage, subtask in TASKS:
                     report = TaskReport(stage, subtask, 0.0, number, {}, Done(stage, subtask))
-                    leave_word(self._storage, orders.header.done_mark(stage, subtask), pickle.dumps(report))
+                    leave_word(self._storage, orders.header.outcome(stage, subtask), pickle.dumps(report))
         finally:
             self.ended.set()
 
@@ -123,7 +123,30 @@ def test_tasks_go_when_another_driver_has_cleared_away(storage: LocalCheckpointS
     shutil.rmtree(tmp_path / "live")
     assert crew.ended.wait(SECONDS)
     with pytest.raises(FencedError, match="another driver"):
-        leave_word(storage, header.done_mark(0, 0))
+        leave_word(storage, header.outcome(0, 0))
+
+
+def test_what_a_task_says_went_wrong_is_known_when_the_job_has_ended(storage: LocalCheckpointStorage) -> None:
+    failure = FailureReport("ValueError", "no", "", epoch=7, stage=1, subtask=0)
+
+    def fails(name: str) -> None:
+        for orders in orders_in_turn(storage, name):
+            leave_word(storage, orders.header.outcome(1, 0), pickle.dumps(failure))
+            raise ConnectionError("a task has failed")
+
+    job, _ = start(storage, fails)
+    with pytest.raises(ConnectionError):
+        work_on(job, 7)
+    assert job.failures(header_of(job, 7)) == (failure,)
+
+
+def test_word_that_is_half_written_is_not_there(storage: LocalCheckpointStorage, tmp_path: Path) -> None:
+    make_room(storage, "live", ["live/a"])
+    assert word_at(storage, "live/a") is None, "nothing was said yet"
+    leave_word(storage, "live/a", b"hello")
+    assert word_at(storage, "live/a") == b"hello"
+    (tmp_path / "live" / "a").write_bytes((tmp_path / "live" / "a").read_bytes()[:-1])
+    assert word_at(storage, "live/a") is None
 
 
 def row(kind: Kind, sender: int = 0) -> Envelope:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.common.errors import EnvironmentNotReadyError, FailureReport, FencedError
+from penstock.common.errors import EnvironmentNotReadyError, FencedError
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
 from penstock.engine.pipelined.control_rows import partitions_of
 from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, LiveSettings, live_header
@@ -24,7 +24,6 @@ from penstock.engine.spark.revival import is_alive
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
-from penstock.engine.stages.messages import failure_from_bytes
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
@@ -69,10 +68,10 @@ class PipelinedStageExecutor(SparkStageExecutor):
             with spark_errors_explained(self._session, header.epoch):
                 reports = job.work_on(live, LiveOrders(live, tasks), self._timeout_seconds)
         except ExecutionFailedError as error:
-            failures = self._failures(live)
+            failures = job.failures(live)
             self._end_job()
             if failures:
-                return StageResults((), failures, tuple(job.reports.values()))
+                return StageResults((), failures, tuple(job.reports))
             if _NO_ROOM in str(error.__cause__):
                 raise self._no_room() from error
             raise
@@ -90,7 +89,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def reports_so_far(self) -> list[TaskReport]:
         """Of the tasks that are done with the epoch under way."""
-        return [] if self._live_job is None else list(self._live_job.reports.values())
+        return [] if self._live_job is None else list(self._live_job.reports)
 
     def close(self, *, ended: bool) -> None:
         """Sends the tasks home."""
@@ -112,8 +111,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
         if self._live_job is not None and (self._live_job.run != run or self._live_job.age_seconds > _JOB_SECONDS):
             self._end_job()
         if self._live_job is None:
-            parallelism = self._job.stage_parallelism
-            tasks = [(stage, subtask) for stage, number in enumerate(parallelism) for subtask in range(number)]
+            # Those of the last stage come first: they are done last.
+            numbered = [*enumerate(self._job.stage_parallelism)][::-1]
+            tasks = [(stage, subtask) for stage, number in numbered for subtask in range(number)]
             self._live_job = LiveJob(self._storage, run, tasks, self._run_spark_job, self._cancel_spark_job)
         return self._live_job
 
@@ -140,10 +140,6 @@ class PipelinedStageExecutor(SparkStageExecutor):
                 LiveStageFunction(self._setup, stage), ENVELOPE_DDL
             )
         return pipelined_plan(self._session, frame)
-
-    def _failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
-        marks = [path for path in self._storage.list(header.directory) if header.is_failure_mark(path)]
-        return tuple(failure_from_bytes(self._storage.read(path)) for path in marks)
 
     @property
     def _task_count(self) -> int:

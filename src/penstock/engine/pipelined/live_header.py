@@ -43,45 +43,38 @@ class LiveHeader(EpochHeader):
     """How many epochs that job has worked on before."""
 
     @property
-    def directory(self) -> str:
-        """Where, in the checkpoint, the tasks of this epoch and the driver leave word for each other."""
-        return directory_of(self.spark_job, self.turn)
-
-    @property
     def end_mark(self) -> str:
-        """The file whose existence says that the epoch is to end now."""
-        return f"{self.directory}/end"
+        """The file that says that the epoch is to end now."""
+        return end_mark_of(self.spark_job, self.turn)
 
     @property
     def orders(self) -> str:
         """The file in which tasks find this header, and what they are to read."""
         return orders_of(self.spark_job, self.turn)
 
-    def failure_mark(self, stage: int, subtask: int) -> str:
-        """The file in which a task says what went wrong."""
-        return f"{self._failures}{stage}-{subtask}"
-
-    def is_failure_mark(self, path: str) -> bool:
-        """Whether a file is one of those."""
-        return path.startswith(self._failures)
-
-    @property
-    def _failures(self) -> str:
-        return f"{self.directory}/failure-"
-
-    def done_mark(self, stage: int, subtask: int) -> str:
-        """The file in which a task says that it is done, and what it has measured."""
-        return f"{self.directory}/done-{stage}-{subtask}"
+    def outcome(self, stage: int, subtask: int) -> str:
+        """The file in which a task says what it has done and measured, or what went wrong."""
+        return outcome_of(self.spark_job, self.turn, stage, subtask)
 
 
 def directory_of(spark_job: str, turn: int) -> str:
-    """Where word is left in one epoch of a Spark job."""
+    """Where, in the checkpoint, the tasks of a Spark job and the driver leave word for each other in one epoch."""
     return f"{WORD_OF_TASKS}/{spark_job}/{turn}"
 
 
 def orders_of(spark_job: str, turn: int) -> str:
     """Where the tasks of a Spark job find what to do next."""
     return f"{directory_of(spark_job, turn)}/orders"
+
+
+def end_mark_of(spark_job: str, turn: int) -> str:
+    """Where they find that the epoch is to end before its time."""
+    return f"{directory_of(spark_job, turn)}/end"
+
+
+def outcome_of(spark_job: str, turn: int, stage: int, subtask: int) -> str:
+    """Where a task says what has become of its part of the epoch."""
+    return f"{directory_of(spark_job, turn)}/task-{stage}-{subtask}"
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,22 @@ import pickle
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 
+from penstock.common.errors import FailureReport
 from penstock.common.own_thread import in_own_thread
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
-from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, directory_of, orders_of
-from penstock.engine.pipelined.live_word import leave_word
+from penstock.engine.pipelined.live_header import (
+    WORD_OF_TASKS,
+    LiveHeader,
+    LiveOrders,
+    directory_of,
+    end_mark_of,
+    orders_of,
+    outcome_of,
+)
+from penstock.engine.pipelined.live_word import leave_word, make_room, word_at
 from penstock.engine.stages.task_report import TaskReport
 from penstock.state.storage import CheckpointStorage
 
@@ -33,7 +42,7 @@ class LiveJob:
         self,
         storage: CheckpointStorage,
         run: int,
-        tasks: Collection[Task],
+        tasks: Sequence[Task],
         work: Callable[[str], None],
         cancel: Callable[[str], None],
     ) -> None:
@@ -41,14 +50,13 @@ class LiveJob:
         self.name = uuid.uuid4().hex
         self.run = run
         self.turn = 0
-        self.reports: dict[Task, TaskReport] = {}
+        self.reports: list[TaskReport] = []
         """Of the epoch under way, or the last one: what tasks that are done have said."""
         self._storage = storage
         self._tasks = tasks
         self._cancel = cancel
         self._since = time.monotonic()
-        self._directory = storage.resolve(f"{WORD_OF_TASKS}/{self.name}")
-        self._make_room()
+        self._make_room(0)
         self._end = in_own_thread(lambda: work(self.name), "penstock-live-job")
 
     @property
@@ -63,12 +71,12 @@ class LiveJob:
 
         Raises what has ended the job, and `ExecutionFailedError` where tasks take longer than that.
         """
-        self.reports = {}
+        self.reports = []
         started = time.monotonic()
         leave_word(self._storage, header.orders, orders.to_bytes())
-        if self.turn > 0:
-            # What was left in the epoch before: there was no time for it while records waited.
-            shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
+        # Records are on their way again: what else there is to do is done now.
+        self._make_room(self.turn + 1)
+        shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
         while not self._all_done(header):
             if self._end.done():
                 self._end.result()
@@ -79,28 +87,38 @@ class LiveJob:
                 raise ExecutionFailedError(f"the tasks took longer than {timeout_seconds:g} s and were ended")
             wait([self._end], _LOOK_SECONDS if passed < header.live.seconds else _LOOK_SECONDS_AT_END)
         self.turn += 1
-        self._make_room()
-        return list(self.reports.values())
+        return self.reports
+
+    def failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
+        """What tasks have said that went wrong."""
+        said = [self._outcome(header, task) for task in self._tasks]
+        return tuple(each for each in said if isinstance(each, FailureReport))
 
     def end(self) -> None:
         """Sends the tasks home."""
-        if not self._end.done() and self._directory.exists():
-            self._make_room()
-            leave_word(self._storage, orders_of(self.name, self.turn))
+        place = orders_of(self.name, self.turn)
+        if not self._end.done() and self._storage.exists(place):
+            leave_word(self._storage, place)
             if not wait([self._end], _END_SECONDS).done:
                 self._cancel(self.name)
                 wait([self._end], _END_SECONDS)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        shutil.rmtree(self._storage.resolve(f"{WORD_OF_TASKS}/{self.name}"), ignore_errors=True)
 
-    def _make_room(self) -> None:
-        """Tasks write where they are expected to: not where another driver has cleared away."""
-        self._storage.resolve(directory_of(self.name, self.turn)).mkdir(parents=True, exist_ok=True)
+    def _make_room(self, turn: int) -> None:
+        outcomes = (outcome_of(self.name, turn, *task) for task in self._tasks)
+        files = (orders_of(self.name, turn), end_mark_of(self.name, turn), *outcomes)
+        make_room(self._storage, directory_of(self.name, turn), files)
 
     def _all_done(self, header: LiveHeader) -> bool:
-        there = set(self._storage.list(header.directory))
-        for task in self._tasks:
-            path = header.done_mark(*task)
-            if path in there and task not in self.reports:
-                # The tasks' own, and gone with the job.
-                self.reports[task] = pickle.loads(self._storage.read(path))
-        return len(self.reports) == len(self._tasks)
+        """Looks at the first task that was not done, and at those behind it only where it is."""
+        for task in self._tasks[len(self.reports) :]:
+            outcome = self._outcome(header, task)
+            if not isinstance(outcome, TaskReport):
+                return False
+            self.reports.append(outcome)
+        return True
+
+    def _outcome(self, header: LiveHeader, task: Task) -> TaskReport | FailureReport | None:
+        word = word_at(self._storage, header.outcome(*task))
+        # The tasks' own, and gone with the job.
+        return None if word is None else pickle.loads(word)

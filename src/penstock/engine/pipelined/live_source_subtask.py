@@ -12,6 +12,7 @@ from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
+from penstock.engine.pipelined.live_word import word_at
 from penstock.engine.pipelined.processing_clock import ProcessingClock
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
@@ -191,7 +192,7 @@ class LiveSourceSubtask(SourceSubtask):
         # A task that has nothing to follow leaves it to the others to last.
         while now < end and not all(each.has_ended for each in everything):
             if now >= next_look:
-                if self._environment.storage.exists(header.end_mark):
+                if word_at(self._environment.storage, header.end_mark) is not None:
                     break
                 next_look = now + _LOOK_SECONDS
             due = min(end, next_tick)

@@ -1,59 +1,75 @@
-"""Word that the driver and the tasks of a Spark job leave for each other: files that are there whole or not at all.
+"""Word that the driver and the tasks of a Spark job leave for each other, in files that the driver has made before.
 
-Nothing in them is state, and none outlives the job: they need not survive a power failure, and wait for no disk.
+Nothing in them is state, and none outlives the job: they need not survive a power failure, and wait for no disk. They
+are filled, not made, by whoever has something to say: that a file is new may stay unknown to another machine for half a
+minute (NFS), but whoever opens one that was there sees what is in it.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import time
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from penstock.common.errors import FencedError
-from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveOrders, orders_of
+from penstock.engine.pipelined.live_header import LiveOrders, orders_of
 from penstock.state.storage import CheckpointStorage
 
+_LENGTH = struct.Struct("<q")
 _LOOK_SECONDS = 0.002
 """How often a task that has nothing to do looks for orders: records wait for it."""
 _LOOKS_FOR_DRIVER = 100
 """After so many looks in vain a task looks whether there is somebody who could give orders."""
 
 
+def make_room(storage: CheckpointStorage, directory: str, paths: Iterable[str]) -> None:
+    """Makes the files of a directory in which word is to be left; called by the driver."""
+    storage.resolve(directory).mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        storage.resolve(path).touch()
+
+
 def leave_word(storage: CheckpointStorage, path: str, content: bytes = b"") -> None:
-    """Writes a file in a directory that is there; `FencedError` where it has gone, with the driver that made it."""
-    target = storage.resolve(path)
-    unfinished = target.with_name(f".{uuid.uuid4().hex}")
+    """Says something, once; `FencedError` where there is no room for it any more."""
     try:
-        unfinished.write_bytes(content)
-        unfinished.replace(target)
+        with storage.resolve(path).open("r+b", buffering=0) as file:
+            file.write(_LENGTH.pack(len(content)) + content)
     except FileNotFoundError as error:
-        raise FencedError(f"{target.parent} is gone: another driver has taken over the job, or it has ended") from error
+        raise FencedError(
+            f"{path} is gone in {storage.location}: another driver has taken over the job, or it has ended"
+        ) from error
+
+
+def word_at(storage: CheckpointStorage, path: str) -> bytes | None:
+    """What was said there; None as long as it is not said, or not all of it."""
+    try:
+        said = storage.resolve(path).read_bytes()
+    except FileNotFoundError:
+        return None
+    is_whole = len(said) >= _LENGTH.size and len(said) == _LENGTH.size + _LENGTH.unpack_from(said)[0]
+    return said[_LENGTH.size :] if is_whole else None
 
 
 def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveOrders]:
     """What the tasks of a Spark job are to do, epoch after epoch, as it is ordered; ends with the job."""
     for turn in count():
-        content = _next_word(storage, spark_job, orders_of(spark_job, turn))
+        content = _next_word(storage, orders_of(spark_job, turn))
         if not content:
             return
         yield LiveOrders.from_bytes(content)
 
 
-def _next_word(storage: CheckpointStorage, spark_job: str, path: str) -> bytes:
-    """What is left there; nothing where nobody is left who could."""
+def _next_word(storage: CheckpointStorage, path: str) -> bytes:
+    """What is said there, sooner or later; nothing where nobody is left who could."""
     parent = os.getppid()
-    file = storage.resolve(path)
     for look in count(1):
-        try:
-            return file.read_bytes()
-        except FileNotFoundError:
-            pass
-        if look % _LOOKS_FOR_DRIVER == 0:
-            # A Python worker whose JVM was killed belongs to nobody.
-            is_alone = os.getppid() != parent or not storage.exists(f"{WORD_OF_TASKS}/{spark_job}")
-            if is_alone:
-                break
+        word = word_at(storage, path)
+        if word is not None:
+            return word
+        # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
+        if look % _LOOKS_FOR_DRIVER == 0 and (os.getppid() != parent or not storage.exists(path)):
+            break
         time.sleep(_LOOK_SECONDS)
     return b""

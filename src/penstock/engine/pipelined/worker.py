@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark import SparkFiles, TaskContext
 
 from penstock.common.errors import PenstockError
+from penstock.common.fail_points import reach
 from penstock.engine.pipelined.control_rows import end_rows, partitions_of, pushed
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveOrders
 from penstock.engine.pipelined.live_stage_subtask import received, rows_of_epoch
@@ -17,6 +18,7 @@ from penstock.engine.pipelined.live_word import leave_word, orders_in_turn
 from penstock.engine.pipelined.pipelined_plan import SPARK_JOB
 from penstock.engine.spark.worker import partition
 from penstock.engine.stages.envelope import Envelope, Kind, from_arrow, to_arrow
+from penstock.engine.stages.messages import failure_from_bytes
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
@@ -98,7 +100,8 @@ def _in_rounds(
                 pending = []
         elif row.kind == Kind.FAILURE:
             # Said aside: rows on the way to the driver would wait for the end of the job.
-            leave_word(setup.environment.storage, header.failure_mark(stage, subtask), row.payload)
+            failure = failure_from_bytes(row.payload)
+            leave_word(setup.environment.storage, header.outcome(stage, subtask), pickle.dumps(failure))
             raise TaskFailedError(f"subtask {subtask} of stage {stage} has failed")
         elif row.kind != Kind.MESSAGE:
             pending.append(row)
@@ -112,4 +115,6 @@ def _tell_done(setup: TaskSetup, header: LiveHeader, reports: list[TaskReport]) 
     """What would be the last row of a task in epochs mode; some tasks only pass on rows, and are never done."""
     for report in reports:
         if report.done is not None:
-            leave_word(setup.environment.storage, header.done_mark(report.stage, report.subtask), pickle.dumps(report))
+            word = pickle.dumps(report)
+            leave_word(setup.environment.storage, header.outcome(report.stage, report.subtask), word)
+            reach("task.done")
