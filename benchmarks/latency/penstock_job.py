@@ -1,10 +1,10 @@
 """Kafka to Kafka with Penstock, for a look at how long records are on their way.
 
-penstock_job.py BOOTSTRAP SOURCE TARGET WORK SHAPE LATENCY
+penstock_job.py BOOTSTRAP SOURCE TARGET WORK SHAPE LATENCY [at-once]
 
 SHAPE is `stateless` (expressions alone), `maximum` (of every key so far, by name), `keyed` (a Python function with
-state) or `window` (1 s of event time); LATENCY is `pipelined` or `epochs`. Every result has in `t` the second from
-which its way is counted.
+state) or `window` (1 s of event time); LATENCY is `pipelined` or `epochs`. With `at-once`, records wait for no others,
+in buffers or in the sink. Every result has in `t` the second from which its way is counted.
 """
 
 from __future__ import annotations
@@ -62,12 +62,15 @@ def results_of(records: DataStream, shape: str) -> tuple[DataStream, Any]:
 
 
 def main() -> None:
-    bootstrap, source_topic, target_topic, work, shape, latency = sys.argv[1:]
+    bootstrap, source_topic, target_topic, work, shape, latency, *waits = sys.argv[1:]
+    at_once = waits == ["at-once"]
     configuration = Configuration()
     configuration.set_string("execution.latency", latency)
     configuration.set_string("execution.checkpointing.dir", f"{work}/checkpoint")
     configuration.set_string("state.local-dir", f"{work}/local")
     configuration.set_string("pipeline.auto-watermark-interval", "50 ms")
+    if at_once:
+        configuration.set_string("execution.buffer-timeout.interval", "0")
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(PARALLELISM)
     source = (
         KafkaSource.builder()
@@ -89,7 +92,7 @@ def main() -> None:
         .set_record_serializer(serializer)
         .set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
     )
-    if shape == "stateless":
+    if at_once or shape == "stateless":
         # Elsewhere more than five requests would be under way, and the client's thread would wait for them in a loop.
         sink.set_property("linger.ms", "0")
     results.sink_to(sink.build())

@@ -33,11 +33,8 @@ Penstock's sources are read by Python tasks, in every mode. Where the source sid
 a keyed function is to take 25 ms; the goal of all other jobs is 60 ms. Why no plan runs in Catalyst alone is told in
 [concepts](concepts/pipelined.md#and-catalyst).
 
-The slowest hundredth are records that come while one epoch ends and the next begins, every ten seconds. How long that
-takes differs ([what it consists of](concepts/pipelined.md#between-two-epochs)): runs of the keyed function had a p99
-from 61 to 617 ms, of the filter from 15 to 353 ms, for one gap more or less among 30,000 records decides. One run of
-fourteen had an epoch whose results came at its end only, up to ten seconds late; it was not seen again in the others,
-and its cause is not known.
+Records that come while one epoch ends and the next begins, every ten seconds, wait for that
+([what it consists of](concepts/pipelined.md#between-two-epochs)); in runs of 30 s they are fewer than one in a hundred.
 """
 
 Results = dict[str, Any]

@@ -24,7 +24,7 @@ from latency.measure import RATE, SECONDS, WARM_UP_SECONDS, measure_latency, mea
 from latency.report import save_latency  # noqa: E402
 
 CACHE = Path(os.environ.get("PENSTOCK_CACHE", CHECKOUT / ".cache")) / "bench"
-RATES = [1_000 * 2**step for step in range(7)]
+RATES = [1_000 * 2**step for step in range(8)]
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import EnvironmentNotReadyError, FencedError
+from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
 from penstock.engine.pipelined.control_rows import partitions_of
 from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, LiveSettings, live_header
@@ -24,6 +25,7 @@ from penstock.engine.spark.revival import is_alive
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import ENVELOPE_DDL
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.publish_host import PublishFailure, SubtaskOutput
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
@@ -79,6 +81,12 @@ class PipelinedStageExecutor(SparkStageExecutor):
             with self._lock:
                 self._under_way = None
         return StageResults(tuple(each.done for each in reports if each.done is not None), (), tuple(reports))
+
+    def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
+        """Publishes what subtasks have staged, beside the tasks that stay."""
+        if self._session.sparkContext.defaultParallelism <= self._task_count:
+            raise self._no_room("and those that publish beside them")
+        return super().publish(epoch, outputs)
 
     def hasten(self) -> None:
         """Ends the epoch under way as if its time was up, and the next one, too: a savepoint is of that."""
@@ -146,10 +154,11 @@ class PipelinedStageExecutor(SparkStageExecutor):
         """How many tasks run at the same time."""
         return sum(partitions_of(self._job.stage_parallelism, stage) for stage in self._job.stages)
 
-    def _no_room(self) -> EnvironmentNotReadyError:
+    def _no_room(self, others: str = "") -> EnvironmentNotReadyError:
         needed = self._task_count
         return EnvironmentNotReadyError(
-            f"in pipelined mode all {needed} tasks of the job '{self._job.name}' run at the same time, and Spark has "
-            f"fewer slots free. Lower the parallelism, or give it more: spark.master local[{needed + 2}], more "
-            "executors or more cores for each (a slot need not have a core of its own where tasks mostly wait)."
+            f"in pipelined mode all {needed} tasks of the job '{self._job.name}'{others and f', {others},'} run at the "
+            "same time, and Spark has fewer slots free. Lower the parallelism, or give it more: spark.master "
+            f"local[{needed + 2}], more executors or more cores for each (a slot need not have a core of its own where "
+            "tasks mostly wait)."
         )

@@ -8,8 +8,9 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 
-from penstock.common.errors import FailureReport
+from penstock.common.errors import FailureReport, FencedError
 from penstock.common.own_thread import in_own_thread
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
 from penstock.engine.pipelined.live_header import (
@@ -50,8 +51,11 @@ class LiveJob:
         self.name = uuid.uuid4().hex
         self.run = run
         self.turn = 0
+        """How many epochs its tasks have done."""
         self.reports: list[TaskReport] = []
         """Of the epoch under way, or the last one: what tasks that are done have said."""
+        self._ordered = 0
+        """How many epochs they were told to do: one more while one is under way."""
         self._storage = storage
         self._tasks = tasks
         self._cancel = cancel
@@ -74,8 +78,9 @@ class LiveJob:
         self.reports = []
         started = time.monotonic()
         leave_word(self._storage, header.orders, orders.to_bytes())
+        self._ordered = self.turn + 1
         # Records are on their way again: what else there is to do is done now.
-        self._make_room(self.turn + 1)
+        self._make_room(self._ordered)
         shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
         while not self._all_done(header):
             if self._end.done():
@@ -95,10 +100,12 @@ class LiveJob:
         return tuple(each for each in said if isinstance(each, FailureReport))
 
     def end(self) -> None:
-        """Sends the tasks home."""
-        place = orders_of(self.name, self.turn)
-        if not self._end.done() and self._storage.exists(place):
-            leave_word(self._storage, place)
+        """Sends the tasks home; those that are in the middle of an epoch are to hurry."""
+        if not self._end.done():
+            # Where another driver has cleared away, they go by themselves.
+            with suppress(FencedError):
+                leave_word(self._storage, orders_of(self.name, self._ordered))
+                leave_word(self._storage, end_mark_of(self.name, self.turn))
             if not wait([self._end], _END_SECONDS).done:
                 self._cancel(self.name)
                 wait([self._end], _END_SECONDS)

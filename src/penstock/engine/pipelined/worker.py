@@ -15,7 +15,7 @@ from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, Live
 from penstock.engine.pipelined.live_stage_subtask import received, rows_of_epoch
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
 from penstock.engine.pipelined.live_word import leave_word, orders_in_turn
-from penstock.engine.pipelined.pipelined_plan import SPARK_JOB
+from penstock.engine.pipelined.pipelined_plan import OF_TASKS, SPARK_JOB
 from penstock.engine.spark.worker import partition
 from penstock.engine.stages.envelope import Envelope, Kind, from_arrow, to_arrow
 from penstock.engine.stages.messages import failure_from_bytes
@@ -82,6 +82,9 @@ def _orders(setup: TaskSetup) -> Iterator[LiveOrders]:
     assert context is not None
     if context.attemptNumber() > 0:
         raise TaskFailedError("the tasks of a pipelined job go on together, or not at all: none is tried again alone")
+    lost = [f"{key} {value}" for key, value in OF_TASKS.items() if context.getLocalProperty(key) != value]
+    if lost:
+        raise TaskFailedError(f"Spark has started a task without {', '.join(lost)}: rows would wait for each other")
     spark_job = context.getLocalProperty(SPARK_JOB)
     assert spark_job is not None
     return orders_in_turn(setup.environment.storage, spark_job)

@@ -1,0 +1,51 @@
+"""What is said where Spark has too few slots: all tasks of a pipelined job stay for as long as it runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+import sqlite3
+from penstock.common import Configuration, Row, Types
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
+
+sqlite3.connect("shop.db").execute("CREATE TABLE balances (account TEXT PRIMARY KEY, balance INTEGER)")
+connection = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+balance = Types.ROW_NAMED(["account", "balance"], [Types.STRING(), Types.LONG()])
+configuration = Configuration()
+configuration.set_string("execution.latency", "pipelined")
+env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+payments = env.from_collection([Row("ada", 5), Row("bob", 7), Row("ada", -2)], balance)
+payments.key_by("account").sum("balance").sink_to(JdbcSink.upsert("balances", ["account"], balance, connection))
+env.execute("balances")
+"""
+
+
+@pytest.mark.parametrize(
+    ("slots", "told"),
+    [
+        (2, "all 3 tasks of the job 'balances' run at the same time, and Spark has fewer slots free"),
+        (3, "all 3 tasks of the job 'balances', and those that publish beside them, run at the same time"),
+    ],
+)
+def test_too_few_slots_are_told_with_how_many_it_takes(slots: int, told: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_MASTER": f"local[{slots}]"},
+    )
+    assert done.returncode != 0
+    assert told in done.stderr
+    assert "spark.master local[5]" in done.stderr
