@@ -82,6 +82,7 @@ def test_one_job_works_on_epoch_after_epoch_and_leaves_nothing_behind(
     crew = Crew(storage)
     job, cancelled = start(storage, crew)
     assert [work_on(job, number) for number in (7, 8, 9)] == [[7, 7], [8, 8], [9, 9]]
+    assert job.reports == [], "no epoch is under way"
     assert len(list((tmp_path / "live" / job.name).iterdir())) == 2, "the last epoch's word, and room for the next"
     job.end()
     assert crew.ended.is_set()

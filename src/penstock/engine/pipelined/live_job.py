@@ -53,7 +53,7 @@ class LiveJob:
         self.turn = 0
         """How many epochs its tasks have done."""
         self.reports: list[TaskReport] = []
-        """Of the epoch under way, or the last one: what tasks that are done have said."""
+        """Of the epoch under way: what tasks that are done have said."""
         self._ordered = 0
         """How many epochs they were told to do: one more while one is under way."""
         self._storage = storage
@@ -92,7 +92,8 @@ class LiveJob:
                 raise ExecutionFailedError(f"the tasks took longer than {timeout_seconds:g} s and were ended")
             wait([self._end], _LOOK_SECONDS if passed < header.live.seconds else _LOOK_SECONDS_AT_END)
         self.turn += 1
-        return self.reports
+        reports, self.reports = self.reports, []
+        return reports
 
     def failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
         """What tasks have said that went wrong."""
