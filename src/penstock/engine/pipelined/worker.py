@@ -93,13 +93,12 @@ def _orders(setup: TaskSetup) -> Iterator[LiveOrders]:
 def _in_rounds(
     rows: Iterable[Envelope], setup: TaskSetup, header: LiveHeader, stage: int, subtask: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task in one epoch, and behind them the word that there are no more."""
-    has_next = stage + 1 < len(setup.stage_parallelism)
+    """The rows of a task in one epoch, and the word that there are no more; the last stage sends none."""
     pending: list[Envelope] = []
     for row in rows:
         if row is END_OF_ROUND:
             if pending:
-                yield to_arrow(pushed(pending) if has_next else pending)
+                yield to_arrow(pushed(pending))
                 pending = []
         elif row.kind == Kind.FAILURE:
             # Said aside: rows on the way to the driver would wait for the end of the job.
@@ -108,10 +107,9 @@ def _in_rounds(
             raise TaskFailedError(f"subtask {subtask} of stage {stage} has failed")
         elif row.kind != Kind.MESSAGE:
             pending.append(row)
-    if has_next:
-        yield to_arrow(pushed([*pending, *end_rows(setup.stage_parallelism, stage, subtask)]))
-    elif pending:
-        yield to_arrow(pending)
+    pending += end_rows(setup.stage_parallelism, stage, subtask)
+    if pending:
+        yield to_arrow(pushed(pending))
 
 
 def _tell_done(setup: TaskSetup, header: LiveHeader, reports: list[TaskReport]) -> None:
