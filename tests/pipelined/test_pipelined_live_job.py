@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import resource
 import shutil
 import threading
 from collections.abc import Callable
@@ -10,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.common.errors import FailureReport, FencedError
+from penstock.common.errors import CheckpointUnavailableError, FailureReport, FencedError
+from penstock.common.own_thread import in_own_thread
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
-from penstock.engine.pipelined.live_header import LiveHeader, LiveOrders, LiveSettings, live_header
+from penstock.engine.pipelined.live_header import LiveHeader, LiveOrders, LiveSettings, live_header, orders_of
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_stage_subtask import InputLostError, rows_of_epoch
 from penstock.engine.pipelined.live_word import leave_word, make_room, orders_in_turn, word_at
@@ -139,6 +142,68 @@ def test_what_a_task_says_went_wrong_is_known_when_the_job_has_ended(storage: Lo
     with pytest.raises(ConnectionError):
         work_on(job, 7)
     assert job.failures(header_of(job, 7)) == (failure,)
+
+
+def test_a_task_that_says_that_it_has_failed_ends_the_job_at_once(storage: LocalCheckpointStorage) -> None:
+    is_cancelled = threading.Event()
+
+    def fails(name: str) -> None:
+        leave_word(storage, next(orders_in_turn(storage, name)).header.failed)
+        assert is_cancelled.wait(SECONDS), "its worker waits for input, which does not come"
+
+    job = LiveJob(storage, 0, TASKS, fails, lambda name: is_cancelled.set())
+    with pytest.raises(ExecutionFailedError, match="a task has failed"):
+        work_on(job, 7)
+    job.end()
+    assert is_cancelled.is_set()
+
+
+def test_a_driver_whose_tasks_have_found_no_room_for_their_word_does_not_try_again(
+    storage: LocalCheckpointStorage, tmp_path: Path
+) -> None:
+    def is_cleared_away(name: str) -> None:
+        next(orders_in_turn(storage, name))
+        shutil.rmtree(tmp_path / "live")
+        raise ConnectionError("a task has failed")
+
+    job, _ = start(storage, is_cleared_away)
+    with pytest.raises(FencedError, match="orders is gone"):
+        work_on(job, 7)
+
+
+def test_tasks_that_cannot_be_told_to_go_are_ended(storage: LocalCheckpointStorage, tmp_path: Path) -> None:
+    is_cancelled = threading.Event()
+    job = LiveJob(storage, 0, TASKS, lambda name: is_cancelled.wait(SECONDS) and None, lambda name: is_cancelled.set())
+    orders = tmp_path / orders_of(job.name, 0)
+    orders.unlink()
+    orders.symlink_to("/dev/full")
+    job.end()
+    assert is_cancelled.is_set()
+    assert not list((tmp_path / "live").iterdir())
+
+
+def test_tasks_go_when_their_parent_is_gone_since_the_last_epoch(
+    storage: LocalCheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, _ = start(storage, lambda name: None)
+    header = header_of(job, 7)
+    leave_word(storage, header.orders, LiveOrders(header, READS).to_bytes())
+    make_room(storage, f"live/{job.name}/1", [orders_of(job.name, 1)])
+    orders = orders_in_turn(storage, job.name)
+    assert next(orders).header == header
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    assert in_own_thread(lambda: next(orders, None), "task").result(SECONDS) is None
+
+
+def test_word_for_which_the_disk_has_no_room_is_not_left_in_part(storage: LocalCheckpointStorage) -> None:
+    make_room(storage, "live", ["live/a"])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(CheckpointUnavailableError, match="cannot write live/a"):
+            leave_word(storage, "live/a", b"more than there is room for")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_word_that_is_half_written_is_not_there(storage: LocalCheckpointStorage, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from penstock.common.errors import EnvironmentNotReadyError, FencedError
+from penstock.common.errors import CheckpointUnavailableError, EnvironmentNotReadyError, FencedError
 from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
 from penstock.engine.pipelined.control_rows import partitions_of
@@ -110,8 +110,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
         close_in_workers(self._session, self._job, self._setup, close_job, workers)
 
     def _cut_short(self, header: LiveHeader) -> None:
-        # Where another driver has taken over, the epoch ends all the same, and is not committed.
-        with suppress(FencedError):
+        # Where another driver has taken over, or there is no room on the disk, the epoch ends when its time is up.
+        with suppress(FencedError, CheckpointUnavailableError):
             leave_word(self._storage, header.end_mark)
 
     def _job_of(self, run: int) -> LiveJob:

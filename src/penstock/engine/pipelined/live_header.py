@@ -48,6 +48,11 @@ class LiveHeader(EpochHeader):
         return end_mark_of(self.spark_job, self.turn)
 
     @property
+    def failed(self) -> str:
+        """The file that says that a task has failed: its outcome tells how."""
+        return failed_of(self.spark_job, self.turn)
+
+    @property
     def orders(self) -> str:
         """The file in which tasks find this header, and what they are to read."""
         return orders_of(self.spark_job, self.turn)
@@ -70,6 +75,11 @@ def orders_of(spark_job: str, turn: int) -> str:
 def end_mark_of(spark_job: str, turn: int) -> str:
     """Where they find that the epoch is to end before its time."""
     return f"{directory_of(spark_job, turn)}/end"
+
+
+def failed_of(spark_job: str, turn: int) -> str:
+    """Where a task says that the epoch is lost."""
+    return f"{directory_of(spark_job, turn)}/failed"
 
 
 def outcome_of(spark_job: str, turn: int, stage: int, subtask: int) -> str:

@@ -8,9 +8,8 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from contextlib import suppress
 
-from penstock.common.errors import FailureReport, FencedError
+from penstock.common.errors import CheckpointUnavailableError, FailureReport, FencedError
 from penstock.common.own_thread import in_own_thread
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
 from penstock.engine.pipelined.live_header import (
@@ -19,10 +18,11 @@ from penstock.engine.pipelined.live_header import (
     LiveOrders,
     directory_of,
     end_mark_of,
+    failed_of,
     orders_of,
     outcome_of,
 )
-from penstock.engine.pipelined.live_word import leave_word, make_room, word_at
+from penstock.engine.pipelined.live_word import check_room, leave_word, make_room, word_at
 from penstock.engine.stages.task_report import TaskReport
 from penstock.state.storage import CheckpointStorage
 
@@ -73,7 +73,8 @@ class LiveJob:
     ) -> Sequence[TaskReport]:
         """Lets the tasks work on the next epoch; returns when all are done.
 
-        Raises what has ended the job, and `ExecutionFailedError` where tasks take longer than that.
+        Raises what has ended the job, `ExecutionFailedError` where a task says that it has failed or tasks take longer
+        than that, and `FencedError` where another driver has cleared away.
         """
         self.reports = []
         started = time.monotonic()
@@ -84,8 +85,14 @@ class LiveJob:
         shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
         while not self._all_done(header):
             if self._end.done():
+                # Tasks that find no room for their word end for that reason, whatever Spark makes of it.
+                check_room(self._storage, header.orders)
                 self._end.result()
                 raise ExecutionFailedError("the tasks have ended before they were done")
+            if word_at(self._storage, header.failed) is not None:
+                # Its worker would first wait for input, for seconds where those before it wait for orders.
+                self._cancel(self.name)
+                raise ExecutionFailedError("a task has failed")
             passed = time.monotonic() - started
             if timeout_seconds is not None and passed > timeout_seconds:
                 self._cancel(self.name)
@@ -103,18 +110,27 @@ class LiveJob:
     def end(self) -> None:
         """Sends the tasks home; those that are in the middle of an epoch are to hurry."""
         if not self._end.done():
-            # Where another driver has cleared away, they go by themselves.
-            with suppress(FencedError):
-                leave_word(self._storage, orders_of(self.name, self._ordered))
-                leave_word(self._storage, end_mark_of(self.name, self.turn))
-            if not wait([self._end], _END_SECONDS).done:
+            patience = _END_SECONDS if self._is_told_to_end() else 0.0
+            if not wait([self._end], patience).done:
                 self._cancel(self.name)
                 wait([self._end], _END_SECONDS)
         shutil.rmtree(self._storage.resolve(f"{WORD_OF_TASKS}/{self.name}"), ignore_errors=True)
 
+    def _is_told_to_end(self) -> bool:
+        """Says so to the tasks; whether they will know."""
+        try:
+            leave_word(self._storage, end_mark_of(self.name, self.turn))
+            leave_word(self._storage, orders_of(self.name, self._ordered))
+        except FencedError:
+            # Where another driver has cleared away, they go by themselves.
+            return True
+        except CheckpointUnavailableError:
+            return False
+        return True
+
     def _make_room(self, turn: int) -> None:
         outcomes = (outcome_of(self.name, turn, *task) for task in self._tasks)
-        files = (orders_of(self.name, turn), end_mark_of(self.name, turn), *outcomes)
+        files = (*(path(self.name, turn) for path in (orders_of, end_mark_of, failed_of)), *outcomes)
         make_room(self._storage, directory_of(self.name, turn), files)
 
     def _all_done(self, header: LiveHeader) -> bool:

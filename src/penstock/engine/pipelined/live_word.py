@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 
-from penstock.common.errors import FencedError
+from penstock.common.errors import CheckpointUnavailableError, FencedError
 from penstock.engine.pipelined.live_header import LiveOrders, orders_of
 from penstock.state.storage import CheckpointStorage
 
@@ -26,20 +27,22 @@ _LOOKS_FOR_DRIVER = 100
 
 def make_room(storage: CheckpointStorage, directory: str, paths: Iterable[str]) -> None:
     """Makes the files of a directory in which word is to be left; called by the driver."""
-    storage.resolve(directory).mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        storage.resolve(path).touch()
+    with _explained(storage, directory):
+        storage.resolve(directory).mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            storage.resolve(path).touch()
 
 
 def leave_word(storage: CheckpointStorage, path: str, content: bytes = b"") -> None:
-    """Says something, once; `FencedError` where there is no room for it any more."""
-    try:
-        with storage.resolve(path).open("r+b", buffering=0) as file:
-            file.write(_LENGTH.pack(len(content)) + content)
-    except FileNotFoundError as error:
-        raise FencedError(
-            f"{path} is gone in {storage.location}: another driver has taken over the job, or it has ended"
-        ) from error
+    """Says something, once, and all of it; `FencedError` where there is no room for it any more."""
+    with _explained(storage, path), storage.resolve(path).open("r+b") as file:
+        file.write(_LENGTH.pack(len(content)) + content)
+
+
+def check_room(storage: CheckpointStorage, path: str) -> None:
+    """Raises `FencedError` where there is no room any more for word that was left."""
+    if not storage.exists(path):
+        raise _taken_over(storage, path)
 
 
 def word_at(storage: CheckpointStorage, path: str) -> bytes | None:
@@ -54,16 +57,17 @@ def word_at(storage: CheckpointStorage, path: str) -> bytes | None:
 
 def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveOrders]:
     """What the tasks of a Spark job are to do, epoch after epoch, as it is ordered; ends with the job."""
+    # Whoever has started this process may also be gone in the middle of an epoch.
+    parent = os.getppid()
     for turn in count():
-        content = _next_word(storage, orders_of(spark_job, turn))
+        content = _next_word(storage, orders_of(spark_job, turn), parent)
         if not content:
             return
         yield LiveOrders.from_bytes(content)
 
 
-def _next_word(storage: CheckpointStorage, path: str) -> bytes:
+def _next_word(storage: CheckpointStorage, path: str, parent: int) -> bytes:
     """What is said there, sooner or later; nothing where nobody is left who could."""
-    parent = os.getppid()
     for look in count(1):
         word = word_at(storage, path)
         if word is not None:
@@ -73,3 +77,17 @@ def _next_word(storage: CheckpointStorage, path: str) -> bytes:
             break
         time.sleep(_LOOK_SECONDS)
     return b""
+
+
+@contextmanager
+def _explained(storage: CheckpointStorage, path: str) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise _taken_over(storage, path) from error
+    except OSError as error:
+        raise CheckpointUnavailableError(f"cannot write {path} in {storage.location}: {error}") from error
+
+
+def _taken_over(storage: CheckpointStorage, path: str) -> FencedError:
+    return FencedError(f"{path} is gone in {storage.location}: another driver has taken over the job, or it has ended")

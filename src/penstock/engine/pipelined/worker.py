@@ -104,6 +104,7 @@ def _in_rounds(
             # Said aside: rows on the way to the driver would wait for the end of the job.
             failure = failure_from_bytes(row.payload)
             leave_word(setup.environment.storage, header.outcome(stage, subtask), pickle.dumps(failure))
+            leave_word(setup.environment.storage, header.failed)
             raise TaskFailedError(f"subtask {subtask} of stage {stage} has failed")
         elif row.kind != Kind.MESSAGE:
             pending.append(row)
