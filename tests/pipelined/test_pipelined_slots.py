@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import pyspark
 import pytest
 
 pytestmark = pytest.mark.spark
 
 PROGRAM = """
-import sqlite3
+import os, sqlite3
 from penstock.common import Configuration, Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.jdbc import JdbcConnectionOptions, JdbcSink
 
 sqlite3.connect("shop.db").execute("CREATE TABLE balances (account TEXT PRIMARY KEY, balance INTEGER)")
-connection = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url("jdbc:sqlite:shop.db").build()
+connection = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(f"jdbc:sqlite:{os.getcwd()}/shop.db").build()
 balance = Types.ROW_NAMED(["account", "balance"], [Types.STRING(), Types.LONG()])
 configuration = Configuration()
 configuration.set_string("execution.latency", "pipelined")
+configuration.set_string("spark.default.parallelism", "64")
 env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
 payments = env.from_collection([Row("ada", 5), Row("bob", 7), Row("ada", -2)], balance)
 payments.key_by("account").sum("balance").sink_to(JdbcSink.upsert("balances", ["account"], balance, connection))
@@ -37,15 +41,26 @@ env.execute("balances")
     ],
 )
 def test_too_few_slots_are_told_with_how_many_it_takes(slots: int, told: str, tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = run_program(f"local[{slots}]", tmp_path)
+    assert done.returncode != 0
+    assert told in done.stderr
+    assert "spark.master local[5]" in done.stderr
+
+
+def test_executors_that_have_not_come_yet_are_waited_for(tmp_path: Path) -> None:
+    done = run_program("local-cluster[4,1,1024]", tmp_path)
+    assert done.returncode == 0, done.stderr
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as shop:
+        assert shop.execute("SELECT * FROM balances ORDER BY account").fetchall() == [("ada", 3), ("bob", 7)]
+
+
+def run_program(master: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-c", PROGRAM],
         check=False,
         capture_output=True,
         text=True,
         timeout=240,
-        cwd=tmp_path,
-        env={**os.environ, "SPARK_MASTER": f"local[{slots}]"},
+        cwd=directory,
+        env={**os.environ, "SPARK_MASTER": master, "SPARK_HOME": str(Path(pyspark.__file__).parent)},
     )
-    assert done.returncode != 0
-    assert told in done.stderr
-    assert "spark.master local[5]" in done.stderr

@@ -18,6 +18,7 @@ from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, Liv
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_word import leave_word
 from penstock.engine.pipelined.pipelined_plan import pipelined_plan, run_pipelined
+from penstock.engine.pipelined.slots import Slots
 from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction, close_job
 from penstock.engine.spark.closing import close_in_workers
 from penstock.engine.spark.executor import SparkStageExecutor, spark_errors_explained
@@ -47,6 +48,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
     ) -> None:
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
+        self._slots = Slots(session)
         self._storage = setup.environment.storage
         self._live_job: LiveJob | None = None
         self._newest_run: int | None = None
@@ -57,7 +59,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         """Lets the Spark job under way, or a new one, work on one epoch in all stages side by side."""
-        job = self._job_of(header.run)
+        with spark_errors_explained(self._session, header.epoch):
+            job = self._job_of(header.run)
         is_first = header.run != self._newest_run
         live = live_header(header, tasks, self._live, is_first=is_first, spark_job=job.name, turn=job.turn)
         self._newest_run = header.run
@@ -84,7 +87,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
         """Publishes what subtasks have staged, beside the tasks that stay."""
-        if self._session.sparkContext.defaultParallelism <= self._task_count:
+        needed = self._task_count + 1
+        self._slots.wait_for(needed)
+        if self._slots.count() < needed:
             raise self._no_room("and those that publish beside them")
         return super().publish(epoch, outputs)
 
@@ -106,7 +111,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def _close_in_workers(self) -> None:
         # There are far more slots than workers. One for each task, and as many for those that publish beside them.
-        workers = min(2 * self._task_count, self._session.sparkContext.defaultParallelism)
+        workers = min(2 * self._task_count, self._slots.count())
         close_in_workers(self._session, self._job, self._setup, close_job, workers)
 
     def _cut_short(self, header: LiveHeader) -> None:
@@ -119,6 +124,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
         if self._live_job is not None and (self._live_job.run != run or self._live_job.age_seconds > _JOB_SECONDS):
             self._end_job()
         if self._live_job is None:
+            # Spark refuses at once what does not fit on the executors that are there.
+            self._slots.wait_for(self._task_count)
             # Those of the last stage come first: they are done last.
             numbered = [*enumerate(self._job.stage_parallelism)][::-1]
             tasks = [(stage, subtask) for stage, number in numbered for subtask in range(number)]
