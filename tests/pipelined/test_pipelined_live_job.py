@@ -7,6 +7,7 @@ import pickle
 import resource
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,14 @@ from penstock.common.own_thread import in_own_thread
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
-from penstock.engine.pipelined.live_header import LiveHeader, LiveOrders, LiveSettings, live_header, orders_of
+from penstock.engine.pipelined.live_header import (
+    LiveHeader,
+    LiveOrders,
+    LiveSettings,
+    live_header,
+    orders_of,
+    outcome_of,
+)
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_stage_subtask import InputLostError, rows_of_epoch
 from penstock.engine.pipelined.live_word import leave_word, make_room, orders_in_turn, word_at
@@ -72,6 +80,13 @@ class Crew:
 def start(storage: LocalCheckpointStorage, work: Callable[[str], None]) -> tuple[LiveJob, list[str]]:
     cancelled: list[str] = []
     return LiveJob(storage, 0, TASKS, work, cancelled.append), cancelled
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.001)
 
 
 def work_on(job: LiveJob, number: int, timeout: float | None = None) -> list[int]:
@@ -163,6 +178,8 @@ def test_a_driver_whose_tasks_have_found_no_room_for_their_word_does_not_try_aga
 ) -> None:
     def is_cleared_away(name: str) -> None:
         next(orders_in_turn(storage, name))
+        # The driver then waits, and does nothing that would tell it that somebody has cleared away.
+        until(lambda: storage.exists(outcome_of(name, 1, *TASKS[-1])))
         shutil.rmtree(tmp_path / "live")
         raise ConnectionError("a task has failed")
 
