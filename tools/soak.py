@@ -3,8 +3,9 @@
 Parts, each bounded in time: schedules of faults on the local engine with virtual time; real SIGKILL to drivers on
 the local engine; drivers of the local engine with a Kafka broker and a PostgreSQL server, where at named steps drivers
 and servers are killed, connections hang, the disk is full, files are cut, clocks jump and other drivers take over;
-SIGKILL to drivers, JVMs, Python workers, executors and the servers on Spark. After each run an oracle that knows
-nothing of Penstock compares every sink with the input. Fewer kills than asked for are a failure too.
+SIGKILL to drivers, JVMs, Python workers, executors and the servers on Spark, in epochs and in pipelined mode. After
+each run an oracle that knows nothing of Penstock compares every sink with the input. Fewer kills than asked for are a
+failure too.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ attempt.
 
 The job: payments from files or Kafka, keyed state with event-time timers and a broadcast stream, windows by event time.
 Its sinks: two directories of files, a Kafka topic and a PostgreSQL table, or tables of SQLite in their place
-(`tests/faults/matrix_job.py`). [How it is survived](concepts/fault-tolerance.md).
+(`tests/faults/matrix_job.py`). In [pipelined mode](concepts/pipelined.md) payments come while processes are killed.
+[How it is survived](concepts/fault-tolerance.md).
 """
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 
+from soak_feed import Feed
 from soak_results import SoakResults
 
 from faults.matrix_job import write_matrix_input
@@ -32,7 +33,10 @@ _OPTIONS = {
     "execution.epoch.max-records": "60",
     "logging.level": "warning",
 }
+_PIPELINED_OPTIONS = {"execution.latency": "pipelined", "execution.checkpointing.interval": "1 s"}
 _BETWEEN_FAULTS = (0.2, 1.2)
+_BETWEEN_FAULTS_PIPELINED = (0.5, 6.0)
+"""Every fault ends an epoch of all tasks, which lasts a second or more: some are to come to their end."""
 _END_SECONDS = 240
 _IN_DRIVER = ["manifest.before", "manifest.after", "publish.before", "publish.tasks", "publish.sink", "publish.after"]
 _IN_WORKERS = [
@@ -40,6 +44,15 @@ _IN_WORKERS = [
     "task.gathered",
     "task.state.staged",
     "sink.files.staged",
+    "publish.task.before",
+    "publish.task.after",
+]
+_IN_PIPELINED_WORKERS = [
+    "program.record",
+    "program.timer",
+    "sink.files.staged",
+    "task.state.staged",
+    "task.done",
     "publish.task.before",
     "publish.task.after",
 ]
@@ -60,6 +73,25 @@ class Target(Enum):
     LOCAL = "Spark, local"
     CLUSTER = "Spark, two executors"
     SERVICES = "Spark, Kafka, PostgreSQL"
+    PIPELINED = "Spark, pipelined, two executors, Kafka, PostgreSQL"
+
+    @property
+    def has_executors(self) -> bool:
+        """Whether they are processes of their own."""
+        return self in (Target.CLUSTER, Target.PIPELINED)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether payments come from a broker, and results go to it and to a database."""
+        return self in (Target.SERVICES, Target.PIPELINED)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """How the job runs there."""
+        if self is Target.PIPELINED:
+            # All tasks have a slot at the same time, and those that publish, too, on the executor that is left.
+            return {**_OPTIONS, **_PIPELINED_OPTIONS, "spark.master": "local-cluster[2,12,1024]"}
+        return {**_OPTIONS, "spark.master": "local-cluster[2,1,1024]" if self.has_executors else "local[2]"}
 
 
 def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, seconds: float) -> None:
@@ -70,14 +102,17 @@ def kill_on_spark(results: SoakResults, rng: random.Random, target: Target, seco
         source, directory = place / "in", place / "run"
         # More than it gets through while it is broken: a run that has ended cannot be killed.
         write_matrix_input(source, files=50, records=40, keys=8, seed=rng.randrange(1 << 30))
-        broker = postgres = services = None
-        if target is Target.SERVICES:
+        broker = postgres = services = feed = None
+        if target.has_servers:
             broker, postgres = KafkaBroker(place / "kafka"), Postgres(place / "postgres")
             for server in (broker, postgres):
                 stack.callback(server.delete)
                 server.start()
-            services = MatrixServices.create(broker, postgres, source)
-        run = _Run(results, rng, target, source, directory, services, broker, postgres)
+            # In pipelined mode all that is there is read in one epoch.
+            follows = target is Target.PIPELINED
+            services = MatrixServices.create(broker, postgres, source, send=not follows)
+            feed = Feed(services, source, seconds) if follows else None
+        run = _Run(results, rng, target, source, directory, services, broker, postgres, feed)
         try:
             code = run.until_end(seconds)
         finally:
@@ -108,8 +143,10 @@ class _Run:
         services: MatrixServices | None,
         broker: KafkaBroker | None,
         postgres: Postgres | None,
+        feed: Feed | None,
     ) -> None:
         self._results = results
+        self._feed = feed
         self._rng = rng
         self._target = target
         self._source = source
@@ -125,8 +162,9 @@ class _Run:
     def until_end(self, seconds: float) -> int | None:
         """Breaks things until the time is over or the job has ended; then lets the job end."""
         begun: float | None = None
+        between = _BETWEEN_FAULTS if self._feed is None else _BETWEEN_FAULTS_PIPELINED
         while begun is None or time.monotonic() < begun + seconds:
-            code = self.process.wait(self._rng.uniform(*_BETWEEN_FAULTS))
+            code = self.process.wait(self._rng.uniform(*between))
             self._count_marks()
             if code == -signal.SIGKILL:
                 # It has killed itself at a step.
@@ -139,6 +177,8 @@ class _Run:
             elif self._newest_manifest() > self._before and self.process.members("worker"):
                 begun = begun or time.monotonic()
                 self._break_something()
+        if self._feed is not None:
+            self._feed.finish()
         code = self.process.wait(_END_SECONDS)
         self._count_marks()
         if code == -signal.SIGKILL:
@@ -150,7 +190,7 @@ class _Run:
 
     def _break_something(self) -> None:
         # Workers are back at once; a driver, a JVM or a server takes seconds, in which nothing else can be killed.
-        kinds = ["worker"] * 24 + ["driver", "jvm", "hang"] + ["executor"] * (4 * (self._target is Target.CLUSTER))
+        kinds = ["worker"] * 24 + ["driver", "jvm", "hang"] + ["executor"] * (4 * self._target.has_executors)
         if self._services is not None:
             kinds += [*self._servers, *(f"{name} hangs" for name in self._servers)] * 2
         # What takes long comes seldom, but each at least once where there is time.
@@ -200,13 +240,9 @@ class _Run:
     def _start(self, *, with_steps: bool) -> MatrixProcess:
         self._before = self._newest_manifest()
         self._starts += 1
-        options = {
-            **_OPTIONS,
-            "spark.master": "local-cluster[2,1,1024]" if self._target is Target.CLUSTER else "local[2]",
-            "state.local-dir": str(self._directory.parent / "local"),
-        }
+        options = {**self._target.options, "state.local-dir": str(self._directory.parent / "local")}
         steps = self._steps() if with_steps else ""
-        if self._target is Target.CLUSTER:
+        if self._target.has_executors:
             options["spark.executorEnv.PENSTOCK_FAIL_POINTS"] = steps
         services = None if self._services is None else self._services.to_json()
         return MatrixProcess(self._source, self._directory, options, fail_points=steps, services=services)
@@ -216,7 +252,8 @@ class _Run:
         self._step = self._rng.choice(_IN_DRIVER)
         points = [f"{self._step}@{self._rng.randint(6, 14)}=kill"] * (self._rng.random() < 0.5)
         for number in range(4):
-            step = self._rng.choice(_IN_WORKERS + (_OF_LEDGERS if self._services is None else _OF_SERVICES))
+            in_workers = _IN_WORKERS if self._feed is None else _IN_PIPELINED_WORKERS
+            step = self._rng.choice(in_workers + (_OF_LEDGERS if self._services is None else _OF_SERVICES))
             mark = self._directory.parent / f"killed-{self._starts}-{number}"
             self._marks[mark] = step
             points.append(f"{step}@{self._rng.randint(1, 4)}=once:{mark}")

@@ -134,9 +134,14 @@ def start_matrix_job(
         WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(PaymentTime()),
         "payments",
     )
-    rules = env.from_source(
-        FileSource.for_record_stream_format(JsonLinesFormat(RULE), str(source / "rules")).build(), None, "rules"
-    )
+    if options.get("execution.latency") == "pipelined":
+        # Files cannot be followed.
+        lines = (source / "rules" / "0000.json").read_text().splitlines()
+        rules = env.from_collection([Row(**json.loads(line)) for line in lines], RULE)
+    else:
+        rules = env.from_source(
+            FileSource.for_record_stream_format(JsonLinesFormat(RULE), str(source / "rules")).build(), None, "rules"
+        )
     results = payments.key_by("k").connect(rules.broadcast(RULES)).process(Account(), RESULT).uid("account")
     windows = (
         payments.key_by("k")

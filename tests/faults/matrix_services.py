@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from penstock.datastream.connectors.kafka import (
     KafkaRecordSerializationSchema,
     KafkaSink,
     KafkaSource,
+    KafkaTopicPartition,
 )
 from penstock.datastream.formats.json import JsonRowSerializationSchema
 from services.kafka import KafkaBroker
@@ -37,24 +40,30 @@ class MatrixServices:
     sums: str
     database: str
     windows: str
+    ends: dict[str, int]
+    """How many payments each partition will have in the end."""
 
     @staticmethod
-    def create(broker: KafkaBroker, postgres: Postgres, source: Path) -> MatrixServices:
-        """Makes the topics and the table, and sends the payments of the input directory."""
+    def create(broker: KafkaBroker, postgres: Postgres, source: Path, *, send: bool = True) -> MatrixServices:
+        """Makes the topics and the table, and sends the payments of the input directory unless somebody else will."""
         services = MatrixServices(
             broker.bootstrap,
             broker.create_topic(partitions=PARTITIONS),
             broker.create_topic(partitions=PARTITIONS),
             postgres.address,
             postgres.create_table(_COLUMNS),
+            dict(Counter(str(partition) for partition, _ in payments_in(source))),
         )
-        producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "log_level": 0})
-        for path in sorted((source / "payments").glob("*.json")):
-            for line in path.read_text().splitlines():
-                partition = int(json.loads(line)["k"].removeprefix("key-")) % PARTITIONS
-                producer.produce(services.payments, line, partition=partition)
-        assert producer.flush(120) == 0
+        if send:
+            producer = services.producer()
+            for partition, payment in payments_in(source):
+                producer.produce(services.payments, payment, partition=partition)
+            assert producer.flush(120) == 0
         return services
+
+    def producer(self) -> Producer:
+        """For payments: each arrives once, in order."""
+        return Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0})
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -69,7 +78,11 @@ class MatrixServices:
             .set_bootstrap_servers(self.bootstrap)
             .set_topics(self.payments)
             .set_value_only_deserializer(JsonDeserializationSchema(type_info))
-            .set_bounded(KafkaOffsetsInitializer.latest())
+            .set_bounded(
+                KafkaOffsetsInitializer.offsets(
+                    {KafkaTopicPartition(self.payments, int(partition)): end for partition, end in self.ends.items()}
+                )
+            )
             .build()
         )
 
@@ -103,6 +116,13 @@ class MatrixServices:
         names = ["k", "n", "total", "rules"]
         rows = postgres.query(f"SELECT {', '.join(names)} FROM {self.windows}")
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def payments_in(source: Path) -> Iterator[tuple[int, str]]:
+    """Partition and text of every payment of an input directory, in order."""
+    for path in sorted((source / "payments").glob("*.json")):
+        for line in path.read_text().splitlines():
+            yield int(json.loads(line)["k"].removeprefix("key-")) % PARTITIONS, line
 
 
 def _by_key(record: Any, key: Any, value: Any, topic: str, partitions: list[int]) -> int:
