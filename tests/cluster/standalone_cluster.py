@@ -37,9 +37,9 @@ class StandaloneCluster:
     def master(self) -> str:
         return f"spark://127.0.0.1:{self._port}"
 
-    def add_worker(self, host: str) -> None:
-        """Starts a worker with one core; executors of running applications come by themselves."""
-        options = ["--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+    def add_worker(self, host: str, cores: int = 1) -> None:
+        """Starts a worker; executors of running applications come by themselves."""
+        options = ["--host", host, "--cores", str(cores), "--memory", "1g", "--webui-port", "0"]
         work = str(self.directory / f"work-{host}")
         self._start(host, "org.apache.spark.deploy.worker.Worker", *options, "--work-dir", work, self.master)
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock.common import Configuration, Row, Types
+from penstock.common.fail_points import reach
 from penstock.connectors.files import FileSink, FileSource, JsonLinesFormat
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
 from penstock.datastream.state import ValueStateDescriptor
+from penstock.execution.job_client import JobClient
 
 INPUT = Types.ROW_NAMED(["k", "file"], [Types.LONG(), Types.LONG()])
 OUTPUT = Types.ROW_NAMED(
@@ -33,6 +35,7 @@ class Count(KeyedProcessFunction):
         self._subtask = runtime_context.get_index_of_this_subtask()
 
     def process_element(self, value: Any, ctx: Any) -> Iterator[Row]:
+        reach("program.record")
         count = (self._count.value() or 0) + 1
         self._count.update(count)
         machine = Path(os.environ["MACHINE_DISK"]).name
@@ -52,7 +55,11 @@ def main(directory: Path, *options: str) -> None:
     source = FileSource.for_record_stream_format(JsonLinesFormat(INPUT), str(directory / "in"))
     files = env.from_source(source.monitor_continuously(100).build(), None, "numbers")
     files.key_by("k").process(Count(directory), OUTPUT).sink_to(FileSink(str(directory / "out"), "json"))
-    job = env.execute_async("counts")
+    watch(env.execute_async("counts"), directory)
+
+
+def watch(job: JobClient, directory: Path) -> None:
+    """Says how far a job is until it has ended, or is to end."""
     while not job.has_ended(within=0.2):
         text = json.dumps({name: job.metrics()[name] for name in ("epochs", "state_moves", "restarts")})
         (directory / "metrics.tmp").write_text(text)

@@ -18,6 +18,7 @@ from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, Liv
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_word import leave_word
 from penstock.engine.pipelined.pipelined_plan import pipelined_plan, run_pipelined
+from penstock.engine.pipelined.placement import Placement
 from penstock.engine.pipelined.slots import Slots
 from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction, close_job
 from penstock.engine.spark.closing import close_in_workers
@@ -49,6 +50,10 @@ class PipelinedStageExecutor(SparkStageExecutor):
         super().__init__(session, job, setup, timeout_seconds)
         self._live = live
         self._slots = Slots(session)
+        tasks_of_stages = [partitions_of(job.stage_parallelism, stage) for stage in job.stages]
+        self._task_count = sum(tasks_of_stages)
+        """How many tasks run at the same time."""
+        self._placement = Placement(session, tasks_of_stages)
         self._storage = setup.environment.storage
         self._live_job: LiveJob | None = None
         self._newest_run: int | None = None
@@ -154,12 +159,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
             frame = frame.repartitionById(partitions_of(self._job.stage_parallelism, stage), "target").mapInArrow(
                 LiveStageFunction(self._setup, stage), ENVELOPE_DDL
             )
-        return pipelined_plan(self._session, frame)
-
-    @property
-    def _task_count(self) -> int:
-        """How many tasks run at the same time."""
-        return sum(partitions_of(self._job.stage_parallelism, stage) for stage in self._job.stages)
+        return pipelined_plan(self._session, frame, self._placement.hosts())
 
     def _no_room(self, others: str = "") -> EnvironmentNotReadyError:
         needed = self._task_count

@@ -6,6 +6,7 @@ exchanges so in the plans of its real-time trigger only; here the physical plan 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,13 +28,16 @@ SPARK_JOB = "penstock.live-job"
 """The property that says to tasks which job they belong to: they find their orders by it."""
 
 
-def pipelined_plan(session: SparkSession, frame: DataFrame) -> Any:
-    """The physical plan of a frame that is one linear chain; good for one job."""
+def pipelined_plan(session: SparkSession, frame: DataFrame, hosts: Sequence[Sequence[str]] = ()) -> Any:
+    """The physical plan of a frame that is one linear chain; good for one job.
+
+    `hosts` are the machines that the tasks of each stage prefer, if they prefer any.
+    """
     # Nodes of a plan belong to the session that is the active one of the thread that makes them.
     jvm = cast("Any", session._jvm)  # pyright: ignore[reportPrivateUsage]
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # pyright: ignore[reportPrivateUsage]
     java_frame = cast("Any", frame._jdf)  # pyright: ignore[reportPrivateUsage]
-    return _marked(jvm, java_frame.queryExecution().executedPlan())
+    return _marked(jvm, java_frame.queryExecution().executedPlan(), hosts)
 
 
 def run_pipelined(session: SparkSession, plan: Any, name: str) -> None:
@@ -43,14 +47,39 @@ def run_pipelined(session: SparkSession, plan: Any, name: str) -> None:
     plan.executeCollect()
 
 
-def _marked(jvm: Any, plan: Any) -> Any:
+def _marked(jvm: Any, plan: Any, hosts: Sequence[Sequence[str]]) -> Any:
+    """The plan of the last of the stages whose hosts these are, with all that is before it."""
     children = plan.children()
     if children.isEmpty():
-        return plan
-    child = _marked(jvm, children.head())
+        return _placed(jvm, plan, hosts)
     if plan.getClass().getSimpleName() == _EXCHANGE:
+        child = _marked(jvm, children.head(), hosts[:-1])
         is_pipelined = True
-        return plan.copy(
+        exchange = plan.copy(
             plan.outputPartitioning(), child, plan.shuffleOrigin(), plan.advisoryPartitionSize(), is_pipelined
         )
-    return plan.withNewChildren(jvm.PythonUtils.toSeq([child]))
+        return _placed(jvm, exchange, hosts)
+    return plan.withNewChildren(jvm.PythonUtils.toSeq([_marked(jvm, children.head(), hosts)]))
+
+
+def _placed(jvm: Any, plan: Any, hosts: Sequence[Sequence[str]]) -> Any:
+    """The same rows in the same partitions, which prefer the hosts of the last of these stages.
+
+    What reads a shuffle has no such preference itself. Beside it, partition by partition, goes what has no rows and
+    prefers a host. (The cached tables that keep tasks in their places in epochs come by a shuffle of the other kind,
+    and Spark refuses a job with both kinds.)
+    """
+    if not hosts:
+        return plan
+    rows = plan.execute()
+    tag, context = rows.elementClassTag(), rows.sparkContext()
+    nothing = jvm.PythonUtils.toSeq([])
+    preferred = jvm.PythonUtils.toScalaMap(
+        {partition: jvm.PythonUtils.toSeq([host]) for partition, host in enumerate(hosts[-1])}
+    )
+    rdds = jvm.org.apache.spark.rdd
+    no_rows = rdds.ParallelCollectionRDD(context, nothing, len(hosts[-1]), preferred, tag)
+    both = rdds.SQLPartitioningAwareUnionRDD(context, jvm.PythonUtils.toSeq([rows, no_rows]), len(hosts[-1]), tag)
+    return jvm.org.apache.spark.sql.execution.RDDScanExec(
+        plan.output(), both, "placed", plan.outputPartitioning(), plan.outputOrdering(), jvm.scala.Option.empty()
+    )

@@ -14,13 +14,14 @@ import itertools
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from penstock.engine.spark.machines import executors_by_host, surplus
 from penstock.engine.spark.revival import is_alive
 from penstock.engine.stages.envelope import ENVELOPE_DDL
 
@@ -70,7 +71,7 @@ class StickyStages:
         return frame.repartitionById(partitions, "target") if anchor is None else anchor.attach(frame)
 
     def _place(self, partitions: Iterable[int]) -> None:
-        hosts = self._executors_by_host()
+        hosts = executors_by_host(self._session)
         is_new = False
         if len(hosts) > 1:
             for count in partitions:
@@ -90,13 +91,6 @@ class StickyStages:
         for anchor in self._anchors.values():
             anchor.remove()
         self._anchors.clear()
-
-    def _executors_by_host(self) -> Counter[str]:
-        names = str(self._java.sc().getExecutorMemoryStatus().keySet().mkString(" ")).split()
-        hosts = Counter(name.rpartition(":")[0] for name in names)
-        # The driver is listed, too.
-        hosts[str(self._session.sparkContext.getConf().get("spark.driver.host"))] -= 1
-        return +hosts
 
 
 class _Anchor:
@@ -163,29 +157,6 @@ class _Anchor:
 
     def _block(self, partition: int) -> Any:
         return self._jvm.org.apache.spark.storage.RDDBlockId(self._id, partition)
-
-
-def surplus(places: Sequence[str | None], executors: Mapping[str, int]) -> list[int]:
-    """Partitions that machines give up: by where each one is, and how many executors a machine has.
-
-    Afterwards none has more than its share, rounded up, and there is enough without a place for all that have less
-    than theirs, rounded down.
-    """
-    count, total = len(places), sum(executors.values())
-    of_host: dict[str, list[int]] = {host: [] for host in executors}
-    for partition, place in enumerate(places):
-        if place in of_host:
-            of_host[place].append(partition)
-    wanted = sum(max(0, count * number // total - len(of_host[host])) for host, number in executors.items())
-    wanted -= count - sum(map(len, of_host.values()))
-    given_up: list[int] = []
-    while True:
-        host = max(of_host, key=lambda each: (len(of_host[each]) - count * executors[each] / total, each))
-        exact = count * executors[host] / total
-        too_many = len(of_host[host]) >= exact + 1
-        if not too_many and (len(given_up) >= wanted or len(of_host[host]) <= exact):
-            return sorted(given_up)
-        given_up.append(of_host[host].pop())
 
 
 def routes(partitions: int) -> list[int]:
