@@ -139,3 +139,9 @@ def test_a_session_that_has_other_values_is_refused() -> None:
         EnvironmentNotReadyError, match=r"with spark\.python\.udf\.pipelined\.enabled true \(it has false\)\."
     ):
         check_spark_settings({**SETTINGS_AT_START, "spark.python.udf.pipelined.enabled": "false"})
+
+
+def test_a_session_whose_executors_come_and_go_is_refused() -> None:
+    check_spark_settings({**SETTINGS_AT_START, "spark.dynamicAllocation.enabled": "false"})
+    with pytest.raises(EnvironmentNotReadyError, match=r"spark\.dynamicAllocation\.enabled false"):
+        check_spark_settings({**SETTINGS_AT_START, "spark.dynamicAllocation.enabled": "true"})

@@ -20,6 +20,8 @@ SETTINGS_AT_START = {
 """Rows must not wait for others in buffers between the JVM and its Python workers, nor in the shuffle; how long they
 may wait is decided where they are sent. Only what makes a session can set these."""
 
+_DYNAMIC_ALLOCATION = "spark.dynamicAllocation.enabled"
+
 
 def check_spark_settings(settings: Mapping[str, str]) -> None:
     """Raises `EnvironmentNotReadyError` where a Spark application was started without what pipelined mode needs."""
@@ -32,6 +34,11 @@ def check_spark_settings(settings: Mapping[str, str]) -> None:
         raise EnvironmentNotReadyError(
             f"pipelined mode needs a Spark session that was made with {', '.join(others)}. "
             "Set them where the session is made, or leave it to the job to make one."
+        )
+    if settings.get(_DYNAMIC_ALLOCATION, "").strip().lower() == "true":
+        raise EnvironmentNotReadyError(
+            f"pipelined mode needs a Spark session that was made with {_DYNAMIC_ALLOCATION} false: all tasks run at "
+            "the same time, and Spark wants to know how many slots there are."
         )
 
 
