@@ -26,10 +26,6 @@ class UnsupportedError(PenstockError, NotImplementedError):
     """A declared gap: the thing is known, named and not built."""
 
 
-class TypeInferenceError(PenstockError, TypeError):
-    """No type information can be made of an annotation, a class or example data."""
-
-
 class TypeMismatchError(PenstockError, TypeError):
     """A value does not fit its declared type; `index` is its place in the batch it came in."""
 

@@ -60,11 +60,6 @@ class FunctionSource(Source):
     def produced_type(self) -> TypeInformation:  # noqa: D102
         return self._type_info
 
-    @property
-    def function_name(self) -> str:
-        """The class of the function."""
-        return self._function_name
-
     def prepared(self, directory: str) -> Source:
         """The source with a place for its records."""
         source = copy.copy(self)

@@ -95,36 +95,28 @@ class Always(Condition):
         return "true"
 
 
-class OfEvent(Condition):
+class _OfFunction(Condition):
+    """What a function of the user's says; `call` calls it."""
+
+    def __init__(self, call: Callable[..., Any], function: Any) -> None:
+        self.call = call
+        self._function = function
+
+    @property
+    def text(self) -> str:
+        return _name(self._function)
+
+    @property
+    def function(self) -> Any:
+        return self._function
+
+
+class OfEvent(_OfFunction):
     """A function of the event."""
 
-    def __init__(self, call: Callable[[Any], Any], function: Any) -> None:
-        self.call = call
-        self._function = function
 
-    @property
-    def text(self) -> str:  # noqa: D102
-        return _name(self._function)
-
-    @property
-    def function(self) -> Any:  # noqa: D102
-        return self._function
-
-
-class OfMatch(Condition):
+class OfMatch(_OfFunction):
     """A function of the event and the context."""
-
-    def __init__(self, call: Callable[[Any, ConditionContext], Any], function: Any) -> None:
-        self.call = call
-        self._function = function
-
-    @property
-    def text(self) -> str:  # noqa: D102
-        return _name(self._function)
-
-    @property
-    def function(self) -> Any:  # noqa: D102
-        return self._function
 
 
 class OfType(Condition):

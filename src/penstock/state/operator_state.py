@@ -175,11 +175,6 @@ class OperatorStateBackend(OperatorStateStore):
         """The union lists of this subtask, for the driver."""
         return {union_key(self._uid, name): handle.saved() for name, handle in self._union_lists.items()}
 
-    @property
-    def has_union_lists(self) -> bool:
-        """Whether union list state is in use."""
-        return bool(self._union_lists)
-
     def _checked(self, descriptor: StateDescriptor, kind: type[StateDescriptor], others: Mapping[str, Any]) -> str:
         if not isinstance(descriptor, kind):
             raise StateError(f"a {kind.__name__} was expected, got {descriptor!r}")

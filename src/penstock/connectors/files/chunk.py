@@ -87,11 +87,6 @@ class FileChunk:
         """The chunk that `descriptor` described."""
         return FileChunk(**descriptor)
 
-    @property
-    def is_whole_file(self) -> bool:
-        """Whether the chunk is all of its file."""
-        return self.start == 0 and self.end == self.size
-
     @contextmanager
     def opened(self) -> Generator[BinaryIO]:
         """The file for reading, decompressed; raises `SourceError` if it is not, or ceases to be, the listed one."""

@@ -25,7 +25,6 @@ _DIRECTIVES = {
     "ss": "%S",
 }
 _LENGTHS = {"%S": 1_000, "%M": 60_000, "%H": 3_600_000}
-_DAY = 86_400_000
 
 
 @dataclass(frozen=True)
