@@ -82,14 +82,13 @@ def run(tmp_path: Path, cluster: StandaloneCluster) -> Iterator[PipelinedRun]:
 
 def test_state_stays_on_its_machine_a_new_one_takes_some_and_executors_that_die_cost_nothing(run, cluster):
     places = until_even(run, FIRST, SECOND)
-    moves = run.moves()
     for _ in range(2):
         run.next_spark_job()
         assert run.machines() == places, "another Spark job, the same machines"
-    assert run.moves() == moves, "nothing was read from the checkpoint"
+    cluster.add_worker(THIRD, cores=4)
     for moment in MOMENTS:
         run.kill_executor(moment)
-    cluster.add_worker(THIRD, cores=4)
+    # Of the machines two at least have an executor that the job did not have when it started.
     until_even(run, FIRST, SECOND, THIRD)
     run.stop()
     run.check_counts()
