@@ -11,7 +11,7 @@ CHECKPOINT_INTERVAL = ConfigOption(
     parse_duration,
     -1,
     "The least time from the start of one epoch, which is a checkpoint, to the start of the next, in ms; an epoch that "
-    "has read as much as it may is followed by the next at once.",
+    "has read as much as it may is followed by the next at once. Pipelined: how long an epoch lasts.",
 )
 CHECKPOINT_MODE = ConfigOption(
     "execution.checkpointing.mode",
@@ -23,14 +23,15 @@ CHECKPOINT_TIMEOUT = ConfigOption(
     "execution.checkpointing.timeout",
     parse_duration,
     600_000,
-    "Where it is set: how long, in ms, the tasks of an epoch may take on Spark; then they are ended, and the epoch is "
-    "run again.",
+    "Where it is set: how long, in ms, the tasks of an epoch may take on Spark (pipelined: beyond the time that it "
+    "lasts); then they are ended, and the epoch is run again.",
 )
 CHECKPOINT_MIN_PAUSE = ConfigOption(
     "execution.checkpointing.min-pause",
     parse_duration,
     0,
-    "The least time from the end of one epoch to the start of the next, in ms, as with the interval.",
+    "The least time from the end of one epoch to the start of the next, in ms, as with the interval. Pipelined: an "
+    "epoch lasts at least so long.",
 )
 TOLERABLE_FAILURES = ConfigOption(
     "execution.checkpointing.tolerable-failed-checkpoints",

@@ -100,7 +100,8 @@ TARGET_LATENCY = ConfigOption[int | None](
     positive(parse_duration),
     None,
     'How long a record may take from its source to its results, such as "2 s": epochs are as large as that allows, '
-    "and grow beyond it, up to their limits, while the job is behind. Unset: as large as their limits allow.",
+    "and grow beyond it, up to their limits, while the job is behind. Unset: as large as their limits "
+    "allow. Pipelined: it has no effect.",
 )
 AUTO_WATERMARK_INTERVAL = ConfigOption(
     "pipeline.auto-watermark-interval",
@@ -167,6 +168,12 @@ AUTO_GENERATE_UIDS = ConfigOption(
     parse_boolean,
     True,
     "Whether an operator may go without a uid of its own; if not, a program that leaves one out is refused.",
+)
+JOB_NAME = ConfigOption(
+    "pipeline.name",
+    parse_text,
+    "Penstock Job",
+    "What the job is called where `execute` is not told.",
 )
 GLOBAL_JOB_PARAMETERS = ConfigOption[dict[str, str]](
     "pipeline.global-job-parameters",
@@ -255,6 +262,7 @@ ALL_OPTIONS = (
     OPERATOR_CHAINING,
     DISABLED_RULES,
     AUTO_GENERATE_UIDS,
+    JOB_NAME,
     GLOBAL_JOB_PARAMETERS,
     CACHED_FILES,
     CACHE_DIRECTORY,

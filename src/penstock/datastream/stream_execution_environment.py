@@ -48,8 +48,6 @@ from penstock.plan.forms import PLAN_FORMS
 from penstock.plan.nodes import SourceNode
 from penstock.plan.plan import Plan
 
-DEFAULT_JOB_NAME = "Penstock Job"
-
 
 class StreamExecutionEnvironment(EnvironmentSettings):
     """Makes streams from sources and runs what was made of them.
@@ -437,7 +435,7 @@ class StreamExecutionEnvironment(EnvironmentSettings):
         self._program.caches.use_written()
         return make_plan(
             self._program.transformations,
-            job_name or self._configuration.get_string("pipeline.name", DEFAULT_JOB_NAME),
+            job_name or self._configuration.get(options.JOB_NAME),
             parallelism=self.get_parallelism(),
             max_parallelism=self._configuration.get(options.MAX_PARALLELISM),
             chaining=self.is_chaining_enabled(),

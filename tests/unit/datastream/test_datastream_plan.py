@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.common import Row, Types
+from penstock.common import Configuration, Row, Types
+from penstock.common.misspelt_options import misspelt_options
 from penstock.datastream import OutputTag, StreamExecutionEnvironment
 from penstock.datastream.functions import (
     BroadcastProcessFunction,
@@ -73,6 +74,15 @@ def test_a_linear_program(env: StreamExecutionEnvironment) -> None:
     ]
     assert {edge.exchange.kind for edge in plan.edges} == {ExchangeKind.FORWARD}
     assert plan.job_name == "linear"
+
+
+def test_the_name_of_a_job_is_an_option_where_no_other_is_given(env: StreamExecutionEnvironment) -> None:
+    env.from_sequence(1, 9).print()
+    assert env.get_plan().job_name == "Penstock Job"
+    env.configuration.set_string("pipeline.name", "nine numbers")
+    assert env.get_plan().job_name == "nine numbers"
+    assert env.get_plan("digits").job_name == "digits"
+    assert misspelt_options(Configuration().set_string("pipeline.nmae", "digits")) == {"pipeline.nmae": "pipeline.name"}
 
 
 def test_settings_reach_the_node(env: StreamExecutionEnvironment) -> None:
