@@ -1,3 +1,5 @@
+import math
+
 import pyarrow as pa
 import pytest
 
@@ -66,6 +68,16 @@ def test_columns_of_several_fields_are_used_as_they_are():
     exchange = Exchange(ExchangeKind.HASH, forbidden, key_fields=("a", "b"), key_type=key_type)
     batch = Batch(codec, columns=[pa.array([1]), pa.array(["x"])])
     assert keys(batch, exchange) == [encode_key((1, "x"))]
+
+
+def test_floats_that_are_one_key_are_one_in_the_dictionary():
+    codec = codec_for(Types.ROW_NAMED(["k"], [Types.DOUBLE()]))
+    exchange = Exchange(ExchangeKind.HASH, lambda row: row[0], key_fields=("k",), key_type=Types.DOUBLE())
+    columns = codec.to_columns([(value,) for value in (0.0, 1.5, -0.0, math.nan, -math.nan, 0.0)])
+    found = keys_of(Batch(codec, columns=columns), exchange)
+    assert found.distinct == [encode_key(0.0), encode_key(1.5), encode_key(math.nan)]
+    assert found.codes.tolist() == [0, 1, 0, 2, 2, 0]
+    assert found.first_rows().tolist() == [0, 1, 3]
 
 
 def test_an_int_in_a_double_field_is_the_key_of_that_double():

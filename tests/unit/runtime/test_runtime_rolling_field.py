@@ -15,7 +15,7 @@ from penstock.common.errors import UserFunctionError
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
 from penstock.runtime.rolling_field import RollingFieldOperator, reduce_operator
-from penstock.testing import harness
+from penstock.testing import harness, local_environment
 
 
 @dataclass
@@ -101,3 +101,17 @@ def test_which_fields_roll_in_columns(
     function = FieldReduceFunction(aggregation, field)
     assert isinstance(reduce_operator(function, record_type, codec), RollingFieldOperator) is rolls
     assert not isinstance(reduce_operator(lambda a, b: a, record_type, codec), RollingFieldOperator)
+
+
+@pytest.mark.parametrize("method", ["sum", "reduce"])
+def test_of_zeros_that_are_one_key_the_first_record_is_kept(method: str) -> None:
+    rows = [Row(key=0.0, amount=1, note="first"), Row(key=-0.0, amount=2, note="second")]
+    types = Types.ROW_NAMED(["key", "amount", "note"], [Types.DOUBLE(), Types.LONG(), Types.STRING()])
+    keyed = local_environment().from_collection(rows, types).key_by("key")
+    summed = (
+        keyed.sum("amount")
+        if method == "sum"
+        else keyed.reduce(lambda a, b: Row(key=a.key, amount=a.amount + b.amount, note=a.note))
+    )
+    found = [(str(row.key), row.amount, row.note) for row in summed.execute_and_collect()]
+    assert found == [("0.0", 1, "first"), ("0.0", 3, "first")]

@@ -103,7 +103,12 @@ def _keys_of_columns(batch: Batch, columns: list[pa.Array], key_type: TypeInform
 
 def _keys_of_column(column: pa.Array) -> DictionaryKeys:
     encoded = column.dictionary_encode(null_encoding="encode")
-    return DictionaryKeys(encoded.indices.to_numpy().astype(np.int32), encode_column(encoded.dictionary))
+    codes, distinct = encoded.indices.to_numpy().astype(np.int32), encode_column(encoded.dictionary)
+    if pa.types.is_floating(column.type):
+        # 0.0 and -0.0 are two entries of a dictionary, and one key.
+        merged = DictionaryKeys.of(distinct)
+        codes, distinct = merged.codes[codes], merged.distinct
+    return DictionaryKeys(codes, distinct)
 
 
 def _encoded(batch: Batch, selected: Iterable[Any]) -> DictionaryKeys:
