@@ -7,9 +7,10 @@ from operator import and_
 
 from penstock.common.typeinfo import CompositeTypeInfo
 from penstock.expressions import Expression, col, this
+from penstock.optimizer.field_reads import is_constant_key
 from penstock.optimizer.total_expressions import is_total
 from penstock.plan.expression_node import ExpressionNode
-from penstock.plan.nodes import Node, RecordFunctionKind
+from penstock.plan.nodes import Exchange, ExchangeKind, Node, RecordFunctionKind
 from penstock.plan.traced_node import TracedNode
 from penstock.tracing import trace_filter
 
@@ -25,6 +26,13 @@ def certain_condition(node: Node) -> Expression | None:
     if isinstance(node, TracedNode) and node.function_kind is RecordFunctionKind.FILTER:
         return _of_function(node)
     return None
+
+
+def may_fail(exchange: Exchange) -> bool:
+    """Whether the program's own code, or an expression, says where a record goes: it has to see all records."""
+    if exchange.kind is ExchangeKind.HASH:
+        return not exchange.key_fields and not is_constant_key(exchange)
+    return exchange.kind is ExchangeKind.CUSTOM
 
 
 def _of_function(node: TracedNode) -> Expression | None:

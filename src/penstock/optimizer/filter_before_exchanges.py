@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from penstock.optimizer.certain_conditions import certain_condition
-from penstock.optimizer.field_reads import is_constant_key
+from penstock.optimizer.certain_conditions import certain_condition, may_fail
 from penstock.plan.expression_node import ExpressionNode
-from penstock.plan.nodes import Edge, Exchange, ExchangeKind, Node
+from penstock.plan.nodes import Edge, Node
 from penstock.plan.plan import Plan
 from penstock.plan.traced_node import TracedNode
 
@@ -36,19 +35,12 @@ class FilterBeforeExchanges:
 
 def _filtered(plan: Plan, edge: Edge) -> Edge:
     node = plan.node(edge.target)
-    if edge.condition is not None or plan.is_chained(edge) or _may_fail(edge.exchange):
+    if edge.condition is not None or plan.is_chained(edge) or may_fail(edge.exchange):
         return edge
     if not _has_columns(plan, edge, node):
         return edge
     condition = certain_condition(node)
     return edge if condition is None else dataclasses.replace(edge, condition=condition)
-
-
-def _may_fail(exchange: Exchange) -> bool:
-    """Whether the program's own code, or an expression, says where a record goes."""
-    if exchange.kind is ExchangeKind.HASH:
-        return not exchange.key_fields and not is_constant_key(exchange)
-    return exchange.kind is ExchangeKind.CUSTOM
 
 
 def _has_columns(plan: Plan, edge: Edge, node: Node) -> bool:

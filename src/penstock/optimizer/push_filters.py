@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from penstock.common.timestamp_assigner import IngestionTimeAssigner, RecordTimestampAssigner
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.connectors.source import FieldCondition
 from penstock.expressions import Expression
 from penstock.expressions.comparison import Comparison
@@ -12,8 +14,9 @@ from penstock.expressions.conditional import Junction
 from penstock.expressions.construction import Alias, MakeRow, MakeTuple
 from penstock.expressions.evaluator import bind
 from penstock.expressions.references import FieldReference, Literal, RecordReference
+from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.expressions.type_rules import is_integer, is_text
-from penstock.optimizer.certain_conditions import certain_condition
+from penstock.optimizer.certain_conditions import certain_condition, may_fail
 from penstock.optimizer.total_expressions import is_total
 from penstock.plan.expression_node import ExpressionNode
 from penstock.plan.nodes import FORWARD, Chaining, Edge, Node, RecordFunctionKind, SourceNode
@@ -27,7 +30,8 @@ class PushFilters:
 
     A source may then leave out parts of its data of which it knows that they have no such record: Parquet files tell
     the least and the greatest value of every column of a row group. The filter itself stays. A source whose records
-    move event time on gives all of them, unless the job is a batch.
+    move event time on gives all of them, unless the job is a batch; so does one before a function or an expression that
+    makes timestamps or keys of them, and may fail.
     """
 
     name = "push filters"
@@ -141,13 +145,21 @@ def _swapped(plan: Plan, mapping: ExpressionNode, node: ExpressionNode, expressi
 
 def _conditions_on(plan: Plan, node: SourceNode) -> list[FieldCondition]:
     """What every record fulfils that is read of a source, beyond filters that read it."""
-    if node.watermark_strategy is not None and not plan.batch:
+    if node.watermark_strategy is not None and not (plan.batch and _times_are_fields(node.watermark_strategy)):
         return []
     edges = [edge for edge in plan.outputs(node.id) if edge.side_output is None]
-    if len(edges) != 1 or not isinstance(node.output_type, CompositeTypeInfo):
+    if len(edges) != 1 or may_fail(edges[0].exchange) or not isinstance(node.output_type, CompositeTypeInfo):
         return []
     condition = certain_condition(plan.node(edges[0].target))
     return [] if condition is None else _conjuncts(condition, node.output_type)
+
+
+def _times_are_fields(strategy: WatermarkStrategy) -> bool:
+    """Whether nothing is computed to know the time of a record: what is computed may fail, and sees all records."""
+    assigner = strategy.timestamp_assigner
+    if isinstance(assigner, ExpressionTimestampAssigner):
+        return isinstance(assigner.expression.operation, FieldReference)
+    return type(assigner) in (RecordTimestampAssigner, IngestionTimeAssigner)
 
 
 def _conjuncts(condition: Expression, record_type: CompositeTypeInfo) -> list[FieldCondition]:

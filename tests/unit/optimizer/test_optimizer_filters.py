@@ -263,6 +263,31 @@ def test_a_source_that_makes_watermarks_gives_all_records_to_a_stream(numbers: s
     assert any("may leave out" in rewrite for rewrite in plan.rewrites) == is_told
 
 
+FAILING_WITH_FIRST: dict[str, Callable[[DataStream], DataStream]] = {
+    "a key by an expression": lambda rows: rows.key_by(lit(1) // col("id")),
+    "a key by a function": lambda rows: rows.key_by(lambda r: 1 // r.id),
+    "a partitioner": lambda rows: rows.partition_custom(lambda key, count: 0 // key, lambda r: r.id),
+}
+
+
+@pytest.mark.parametrize("disabled", ["", RULES])
+@pytest.mark.parametrize("program", FAILING_WITH_FIRST)
+def test_what_fails_with_a_record_that_need_not_be_read_fails(program: str, disabled: str, numbers: str) -> None:
+    stream = environment(disabled).from_source(FileSource(numbers, ParquetFormat()))
+    with pytest.raises(JobExecutionException, match="by zero"):
+        list(FAILING_WITH_FIRST[program](stream).filter(col("id") > 50).execute_and_collect())
+
+
+@pytest.mark.parametrize("disabled", ["", RULES])
+@pytest.mark.parametrize("times", [lit(1) // col("id"), lambda r, _: 1 // r.id], ids=["expression", "function"])
+def test_times_that_fail_with_a_record_that_need_not_be_read_fail(times: Any, disabled: str, numbers: str) -> None:
+    env = environment(disabled, mode="BATCH")
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(times)
+    stream = env.from_source(FileSource(numbers, ParquetFormat()), strategy, "numbers").filter(col("id") > 50)
+    with pytest.raises(JobExecutionException, match="by zero"):
+        list(stream.execute_and_collect())
+
+
 def test_a_source_with_a_second_reader_gives_all_records(numbers: str) -> None:
     env = environment()
     stream = env.from_source(FileSource(numbers, ParquetFormat()))
