@@ -32,6 +32,11 @@ from penstock.tracing import (
 )
 
 _UNDECLARED = "the records have no declared type"
+_CALLED = {
+    RecordFunctionKind.FLAT_MAP: "a flat_map gives any number of records",
+    RecordFunctionKind.PROCESS: "a process function has a context",
+}
+"""Functions that are called for every record, whatever they do."""
 
 
 class TraceFunctions:
@@ -58,8 +63,10 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
         return node
     if isinstance(node.function, ColumnarFunction):
         return _over_columns(plan, node, node.function, before)
-    if node.function_kind not in (RecordFunctionKind.MAP, RecordFunctionKind.FILTER) or _is_ours(node.function):
+    if _is_ours(node.function):
         return node
+    if node.function_kind in _CALLED:
+        return _refused(node, NotTraceable(_CALLED[node.function_kind]))
     return _with_traced_function(plan, node, before)
 
 

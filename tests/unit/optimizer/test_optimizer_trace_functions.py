@@ -78,6 +78,8 @@ def test_a_plan_without_functions_stays_the_same_object(env: StreamExecutionEnvi
     [
         (lambda s: s.map(lambda n: [n]).map(lambda n: n, Types.LONG()), "the records have no declared type"),
         (lambda s: s.map(lambda n: n + 1, Types.DOUBLE()), "`n + 1` is int, and Double is declared"),
+        (lambda s: s.flat_map(lambda n: [n, n], Types.LONG()), "a flat_map gives any number of records"),
+        (lambda s: s.process(lambda n, ctx: [n], Types.LONG()), "a process function has a context"),
     ],
 )
 def test_why_not(env: StreamExecutionEnvironment, build: Any, reason: str) -> None:
