@@ -63,11 +63,7 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
         return node
     if isinstance(node.function, ColumnarFunction):
         return _over_columns(plan, node, node.function, before)
-    if _is_ours(node.function):
-        return node
-    if node.function_kind in _CALLED:
-        return _refused(node, NotTraceable(_CALLED[node.function_kind]))
-    return _with_traced_function(plan, node, before)
+    return node if _is_ours(node.function) else _with_traced_function(plan, node, before)
 
 
 def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
@@ -81,6 +77,8 @@ def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
 
 def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> Node:
     try:
+        if node.function_kind in _CALLED:
+            raise NotTraceable(_CALLED[node.function_kind])
         input_type = _input_type(plan, node, before)
         program = _program(node, input_type)
     except NotTraceable as refusal:
