@@ -11,6 +11,7 @@ from struct import Struct
 from typing import Any
 
 from penstock.common.batch import Batch
+from penstock.common.watermark_generator import MAX_TIMESTAMP
 from penstock.runtime.known_windows import KnownWindow
 from penstock.runtime.operator import MAX_WATERMARK, MIN_WATERMARK, OperatorContext
 from penstock.runtime.result_sender import BATCH_SIZE
@@ -118,7 +119,7 @@ class SessionWindowOperator(WindowOperator):
             if time is None:
                 require_timestamp(time, self._assigner)
                 continue
-            end = time + gap_of(value)
+            end = min(time + gap_of(value), MAX_TIMESTAMP)
             sessions = known.get(key) or self._sessions_of(key)
             # Sessions do not touch each other: those that the record touches are neighbours, and mostly the last one.
             after = len(sessions)

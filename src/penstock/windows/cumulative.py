@@ -9,7 +9,7 @@ from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.checks import checked_offset, offset_millis, positive_millis, refuse
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
-from penstock.windows.window import TimeWindow
+from penstock.windows.window import TimeWindow, window_in_time
 
 
 class CumulativeWindows(AlignedWindowAssigner):
@@ -44,7 +44,9 @@ class CumulativeWindows(AlignedWindowAssigner):
         """The windows that a time is in, the shortest first."""
         start = TimeWindow.get_window_start_with_offset(time, self._offset, self._max_size)
         first_end = TimeWindow.get_window_start_with_offset(time, self._offset, self._step) + self._step
-        return [TimeWindow(start, end) for end in range(first_end, start + self._max_size + 1, self._step)]
+        ends = range(first_end, start + self._max_size + 1, self._step)
+        # Those that time ends before are one.
+        return list(dict.fromkeys(window_in_time(start, end) for end in ends))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._max_size}, {self._step}, {self._offset})"

@@ -14,7 +14,7 @@ from penstock.windows.checks import positive_millis, refuse_argument
 from penstock.windows.serializers import TimeWindowSerializer
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
-from penstock.windows.window import TimeWindow
+from penstock.windows.window import TimeWindow, window_in_time
 
 
 class SessionWindowTimeGapExtractor(ABC):
@@ -45,7 +45,7 @@ class SessionWindows(MergingWindowAssigner[Any, TimeWindow]):
             start = timestamp
         else:
             start = context.get_current_processing_time()
-        return [TimeWindow(start, start + self.gap_of(element))]
+        return [window_in_time(start, start + self.gap_of(element))]
 
     def merge_windows(
         self, windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]

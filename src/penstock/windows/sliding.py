@@ -10,7 +10,7 @@ from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.checks import checked_offset, offset_millis, positive_millis, refuse
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
-from penstock.windows.window import TimeWindow
+from penstock.windows.window import TimeWindow, window_in_time
 
 _MOST_WINDOWS = 10_000_000
 """Flink's limit of the windows that one record can be in."""
@@ -48,7 +48,8 @@ class SlidingWindows(AlignedWindowAssigner):
     def windows_at(self, time: int, context: WindowAssigner.WindowAssignerContext) -> list[TimeWindow]:
         """The windows that a time is in, the last one first."""
         last = TimeWindow.get_window_start_with_offset(time, self._offset, self._slide)
-        return [TimeWindow(start, start + self._size) for start in range(last, time - self._size, -self._slide)]
+        starts = range(last, time - self._size, -self._slide)
+        return [window_in_time(start, start + self._size) for start in starts]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"

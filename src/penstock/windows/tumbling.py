@@ -10,7 +10,7 @@ from penstock.windows.checks import checked_offset, offset_millis, positive_mill
 from penstock.windows.stagger import WindowStagger
 from penstock.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.windows.trigger import Trigger
-from penstock.windows.window import TimeWindow
+from penstock.windows.window import TimeWindow, window_in_time
 
 
 class TumblingWindows(AlignedWindowAssigner):
@@ -55,7 +55,7 @@ class TumblingWindows(AlignedWindowAssigner):
     def windows_at(self, time: int, context: WindowAssigner.WindowAssignerContext) -> list[TimeWindow]:
         """The one window of a time."""
         start = TimeWindow.get_window_start_with_offset(time, self.bucket_offset(context), self._size)
-        return [TimeWindow(start, start + self._size)]
+        return [window_in_time(start, start + self._size)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._offset})"

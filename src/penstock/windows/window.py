@@ -87,6 +87,14 @@ class TimeWindow(Window):
         return f"TimeWindow(start={self.start}, end={self.end})"
 
 
+def window_in_time(start: int, end: int) -> TimeWindow:
+    """A window that ends with time, at the latest: no watermark comes after it, and 64 bits say no more.
+
+    What batch execution reduces has the greatest of all timestamps, and its windows would end behind it.
+    """
+    return TimeWindow(start, min(end, MAX_TIMESTAMP))
+
+
 class CountWindow(Window):
     """A number of records of a key; `id` counts the windows of the key from 0."""
 

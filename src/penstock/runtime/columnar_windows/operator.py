@@ -26,6 +26,8 @@ _WORTH_COMBINING = 1 << 18
 """Records that wait to be combined: enough to make the calls of kernels cheap, few enough to fit into caches."""
 _FAR_TIME = 1 << 62
 _MOST_PANES = 1 << 12
+_Place = tuple[int, int]
+"""The last millisecond of a window, and its start: of those that end with time, several have the same end."""
 _Records = tuple[Numbers, Numbers, Columns]
 """The starts of their panes, their keys, themselves."""
 
@@ -43,8 +45,8 @@ class ColumnarWindowOperator(ColumnarOperator):
         self._assigner_context = _AssignerContext(context)
         self._next_in_order = 0
         """The place of the next record in the order of arrival."""
-        self._open_windows: dict[int, TimeWindow] = {}
-        """Windows that have not fired, by their last millisecond."""
+        self._open_windows: dict[_Place, TimeWindow] = {}
+        """Windows that have not fired."""
         self._pending: list[_Records] = []
         """Records that are not in panes yet."""
         self._pending_records = 0
@@ -122,8 +124,8 @@ class ColumnarWindowOperator(ColumnarOperator):
         """Fires the windows that event time has passed."""
         self._combine_pending()
         self.current_watermark = watermark
-        for last in sorted(last for last in self._open_windows if last <= watermark):
-            self._fire(self._open_windows.pop(last))
+        for place in sorted(place for place in self._open_windows if place[0] <= watermark):
+            self._fire(self._open_windows.pop(place))
         return watermark
 
     def end_epoch(self) -> None:
@@ -230,22 +232,27 @@ class ColumnarWindowOperator(ColumnarOperator):
         """A new pane: its windows are open unless they have fired."""
         for window in self._windows_of(pane):
             if window.max_timestamp() > self.current_watermark:
-                self._open_windows[window.max_timestamp()] = window
+                self._open_windows[_place_of(window)] = window
 
     # --- windows
 
     def _fire(self, window: TimeWindow) -> None:
         """Sends the results of a window on; panes that no other window needs go."""
-        starts = [pane for pane in self._panes if window.start <= pane < window.end]
+        # Where time ends there is one window without a millisecond of its own.
+        starts = [pane for pane in self._panes if window.start <= pane < max(window.end, window.start + 1)]
         with self._computing():
             ids, columns = self._panes.combined(sorted(starts))
             keys = self._key_columns.of(self._panes.keys, ids)
             stamps = pa.array(np.full(len(ids), window.max_timestamp(), np.int64))
             batch = self._aggregates.batch(self._output_codec, keys, columns, window.start, window.end, stamps)
         for pane in starts:
-            if not self._is_open(pane, window.max_timestamp()):
+            if not any(_place_of(each) in self._open_windows for each in self._windows_of(pane)):
                 self._panes.remove(pane)
         self._context.output.emit(batch)
+
+
+def _place_of(window: TimeWindow) -> _Place:
+    return window.max_timestamp(), window.start
 
 
 class _AssignerContext(WindowAssigner.WindowAssignerContext):

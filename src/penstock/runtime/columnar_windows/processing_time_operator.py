@@ -24,19 +24,19 @@ class ProcessingTimeWindowOperator(ColumnarWindowOperator):
     def advance_processing_time(self, now: int) -> None:
         """Fires the windows that are over."""
         self._combine_pending()
-        for last in sorted(last for last in self._open_windows if last < now):
-            self._fire(self._open_windows.pop(last))
+        for place in sorted(place for place in self._open_windows if place[0] < now):
+            self._fire(self._open_windows.pop(place))
 
     def next_processing_timer(self) -> int | None:
         """The end of the first window."""
-        return min(self._open_windows) + 1 if self._open_windows else None
+        return min(self._open_windows)[0] + 1 if self._open_windows else None
 
     def finish(self) -> None:
         """A batch ends: so do its windows. A stream that ends leaves windows that are not over, as in Flink."""
         self._combine_pending()
         if self._context.batch:
-            for last in sorted(self._open_windows):
-                self._fire(self._open_windows.pop(last))
+            for place in sorted(self._open_windows):
+                self._fire(self._open_windows.pop(place))
 
     def _panes_of(self, batch: Batch) -> Numbers:
         return self._current_pane(len(batch))
@@ -54,4 +54,4 @@ class ProcessingTimeWindowOperator(ColumnarWindowOperator):
 
     def _learn(self, pane: int) -> None:
         for window in self._windows_of(pane):
-            self._open_windows[window.max_timestamp()] = window
+            self._open_windows[window.max_timestamp(), window.start] = window
