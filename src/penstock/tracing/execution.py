@@ -34,7 +34,7 @@ class Captures:
     decide: bool = False
     """Whether they decide which way the function goes, or what it looks at: others could lead where it was not run."""
     given: list[Term] = field(default_factory=list[Term])
-    """What functions among them are called with: others could look at all of it."""
+    """What functions among them, and exceptions, are called with: they could look at all of it."""
 
     def take(self, read: Callable[[], Any]) -> Any:
         """Reads a value, and remembers how."""
@@ -219,6 +219,10 @@ class Execution:
         """Takes note that the function may look at more than is seen here."""
         self._captures.decide = True
 
+    def hand_over(self, values: Sequence[Term]) -> None:
+        """Takes note that something else than what is seen here gets these values."""
+        self._captures.given += values
+
     def jump(self, frame: Frame, offset: int, stack: list[StackValue], variables: dict[str, StackValue]) -> Tree:
         """Goes on at another instruction."""
         return self._run(frame, frame.index_of[offset], stack, variables)
@@ -236,5 +240,5 @@ class Execution:
         returns: Continuation,
     ) -> Tree:
         """Runs a function that the traced one calls."""
-        self._captures.given += [each for each in (*arguments, *keywords.values()) if isinstance(each, Term)]
+        self.hand_over([each for each in (*arguments, *keywords.values()) if isinstance(each, Term)])
         return self._enter(function, arguments, keywords, frame.depth + 1, returns)

@@ -263,7 +263,9 @@ class Steps:
         called = next(each for each in pair if not isinstance(each, Null))
         cls = called.value if isinstance(called, Known) else None
         if FAILURE in pair or (isinstance(cls, type) and issubclass(cls, BaseException)):
-            # Be it raised or not: what happens when an exception is made, its class alone knows.
+            # Be it raised or not: what happens when an exception is made, its class alone knows. It may tell of all
+            # fields of the record that it is given.
+            self._execution.hand_over([each for each in (*pair, *given) if isinstance(each, Record | Composite)])
             if self._frame.instructions[self._next].opname != "RAISE_VARARGS":
                 self._execution.lose_track()
             return Raises()

@@ -194,6 +194,13 @@ def test_a_branch_that_raises_reads_what_the_error_tells() -> None:
     assert trace_map(scope["checked"], WIDE, LONG).read_fields == {"a", "b"}
 
 
+@pytest.mark.parametrize("line", ["if r.a < 0: raise ValueError('below', (1, r))", "assert r.a > 0, r"])
+def test_a_branch_that_raises_with_the_record_reads_all_of_it(line: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def checked(r):\n {line}\n return r.a", scope)
+    assert trace_map(scope["checked"], WIDE, LONG).read_fields is None
+
+
 def test_the_key_of_a_captured_branch_is_no_field() -> None:
     assert trace_key(lambda r: r.a, WIDE, LONG).fields == [0]
     assert trace_key(lambda r: r.a if KEEP else r.b, WIDE, LONG).fields == []
