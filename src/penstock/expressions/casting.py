@@ -20,7 +20,7 @@ from penstock.common.typeinfo import (
     TypeInformation,
     Types,
 )
-from penstock.expressions import number_kernels, text_kernels
+from penstock.expressions import number_kernels, text_kernels, time_kernels
 from penstock.expressions.bound import BoundExpression, BoundKernel, converted
 from penstock.expressions.construction import BoundConstruction, member
 from penstock.expressions.operation import MethodOperation
@@ -129,7 +129,7 @@ def _to_temporal(given: TypeInformation, target: TypeInformation) -> Conversion 
     if is_text(given) and isinstance(target, TimeTypeInfo):
         return text_kernels.parsed_times
     if is_text(given):
-        return lambda value: pc.cast(pc.utf8_trim(value, text_kernels.WHITESPACE), arrow_type)
+        return lambda value: time_kernels.parsed(value, arrow_type)
     to_part = isinstance(given, TimestampTypeInfo) and isinstance(target, DateTypeInfo | TimeTypeInfo)
     if to_part or (isinstance(given, DateTypeInfo) and isinstance(target, TimestampTypeInfo)):
         return lambda value: pc.cast(value, arrow_type)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from penstock.common.kernels import pc
 from penstock.expressions.bound import Value
 from penstock.expressions.number_kernels import floor_divide_integers, modulo_integers
-from penstock.expressions.text_kernels import joined
+from penstock.expressions.text_kernels import WHITESPACE, joined
 
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
@@ -32,6 +32,14 @@ def microseconds(value: pa.Array) -> pa.Array:
 def timestamps(value: Value) -> pa.Array:
     """The timestamps of microseconds."""
     return pc.cast(within_calendar(value), pa.timestamp("us"))
+
+
+def parsed(value: pa.Array, target: pa.DataType) -> pa.Array:
+    """The dates or timestamps of texts."""
+    # Arrow knows a year 0, and Python does not: the date would come back as a number.
+    moments = pc.cast(pc.utf8_trim(value, WHITESPACE), target)
+    within_calendar(microseconds(moments))
+    return moments
 
 
 def from_unix(value: pa.Array, unit: int) -> pa.Array:

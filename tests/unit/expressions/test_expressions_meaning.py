@@ -151,6 +151,8 @@ def test_casts(given: Any, given_type: TypeInformation, target: Any, expected: A
         ("yes", bool),
         ("2024-02-30", dt.date),
         ("2024-02-29T01:02:03Z", dt.datetime),
+        ("0000-12-31", dt.date),
+        ("0000-12-31 23:59:59", dt.datetime),
     ],
 )
 def test_a_text_that_is_not_what_it_is_cast_to(given: str, target: Any) -> None:
