@@ -101,7 +101,7 @@ def concat(*texts: Any) -> Expression:
 
 
 def concat_ws(separator: str, *texts: Any) -> Expression:
-    """Texts with a separator between them; those that are None are left out.
+    """Texts with a separator between them; those that are None are left out. The empty text where all are.
 
     >>> concat_ws(", ", col("city"), col("country"))
     concat_ws(", ", col("city"), col("country"))

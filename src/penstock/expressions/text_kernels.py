@@ -46,8 +46,10 @@ def substring(value: pa.Array, start: int, length: int | None) -> pa.Array:
 
 
 def joined_with(separator: str, *texts: Value) -> pa.Array:
-    """The texts that are there, with a separator between them."""
-    return pc.binary_join_element_wise(*texts, separator, null_handling="skip")
+    """The texts that are there, with a separator between them; the empty text where there are none."""
+    # The kernel leaves out rows without any text: its result would be shorter than its operands.
+    first = pc.if_else(pc.is_null(pc.coalesce(*texts)), "", texts[0])
+    return pc.binary_join_element_wise(first, *texts[1:], separator, null_handling="skip")
 
 
 def found_at(value: pa.Array, text: str) -> pa.Array:

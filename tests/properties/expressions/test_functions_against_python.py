@@ -248,6 +248,8 @@ def test_functions_that_take_missing_values(records: list[Row]) -> None:
 
     assert computed(N.if_null(7)) == [7 if r.n is None else r.n for r in records]
     assert computed(array(N, K, 0)) == [[r.n, r.k, 0] for r in records]
+    parts = [[part for part in (r.s, r.s) if part is not None] for r in records]
+    assert computed(concat_ws("-", S, S)) == ["-".join(part) for part in parts]
     assert computed(concat_ws("-", S, "x", S)) == ["-".join(["x"] if r.s is None else [r.s, "x", r.s]) for r in records]
 
 

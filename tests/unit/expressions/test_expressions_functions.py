@@ -155,6 +155,14 @@ def test_functions_of_literals_alone() -> None:
     assert evaluated(lit(dt.datetime(2024, 2, 29)).date_format("MM"), record, RECORD) == ["02"]
 
 
+def test_texts_of_which_none_is_there_make_an_empty_one() -> None:
+    both = Types.TUPLE([Types.STRING(), Types.STRING()])
+    records = [("a", None), (None, None), (None, "b"), ("", "")]
+    assert evaluated(concat_ws("-", col(0), col(1)), records, both) == ["a", "", "b", "-"]
+    assert evaluated(concat_ws("-", col(1)), records, both) == ["", "", "b", ""]
+    assert evaluated(concat_ws("-", lit(None).cast(str), col(1)), records, both) == ["", "", "b", ""]
+
+
 def test_lists_that_lie_anywhere_in_memory() -> None:
     lists = Types.LIST(Types.LONG())
     evaluator = Evaluator(this().element_at(-1), lists)
