@@ -260,8 +260,9 @@ def why_not_rebuildable(cls: type[Any]) -> str | None:
     if set(inspect.signature(cls).parameters) != {f.name for f in dataclasses.fields(cls)}:
         return "its __init__ takes more than its fields (an InitVar?)"
     # Generated methods come from no file; any other __init__ is the user's and may do anything.
-    if getattr(getattr(cls.__init__, "__code__", None), "co_filename", "") != "<string>":
-        return "its __init__ is not the generated one"
+    is_generated = getattr(getattr(cls.__init__, "__code__", None), "co_filename", "") == "<string>"
+    if not is_generated or type(cls).__call__ is not type.__call__:
+        return f"its {'metaclass has a __call__' if is_generated else '__init__ is not the generated one'}"
     computed = [f.name for f in dataclasses.fields(cls) if _is_property(inspect.getattr_static(cls, f.name, None))]
     return f"its '{computed[0]}' is a property, which may give another value than it was given" if computed else None
 

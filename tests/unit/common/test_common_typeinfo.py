@@ -152,7 +152,17 @@ class WithProperty:
     a: int = Doubling()  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("cls", [Validated, Derived, WithInitVar, OwnInit, WithProperty])
+class Raising(type):
+    def __call__(cls, a: int) -> Any:
+        return super().__call__(a + 1)
+
+
+@dataclass
+class MadeByItsMetaclass(metaclass=Raising):
+    a: int
+
+
+@pytest.mark.parametrize("cls", [Validated, Derived, WithInitVar, OwnInit, WithProperty, MadeByItsMetaclass])
 def test_dataclasses_whose_copies_would_differ_are_refused(cls: type) -> None:
     with pytest.raises(InvalidTypeError, match=f"{cls.__name__} cannot be a DataclassTypeInfo"):
         DataclassTypeInfo(cls, ["a"], [Types.LONG()])
