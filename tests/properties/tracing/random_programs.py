@@ -279,6 +279,7 @@ def programs(draw: st.DrawFn) -> tuple[str, str]:
             f"    u = {draw(expressions(first, depth - 1))}",
             f"    if {draw(expressions('bool', depth - 1))}:",
             f"        return {draw(expressions(kind, depth - 1))}",
+            *draw(st.sampled_from(((), (f"    assert {draw(expressions('bool', depth - 1))}, (1, r)",)))),
             f"    v = {draw(expressions(second, depth - 1))}",
             f"    if u {draw(st.sampled_from(('and', 'or', '==', 'is not None and')))} v:",
             f"        u = {draw(expressions(kind, depth - 1))}",
