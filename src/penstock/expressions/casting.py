@@ -95,7 +95,9 @@ def _to_float(given: TypeInformation, target: TypeInformation) -> Conversion | N
     if is_boolean(given):
         return lambda value: pc.cast(pc.cast(value, pa.int8()), arrow_type)
     if is_text(given) or is_big(given):
-        return lambda value: pc.cast(text_kernels.parsed_doubles(value), arrow_type, safe=False)
+        # As in Python, "1e400" is infinite, and an integer of 400 digits is an error.
+        parsed = text_kernels.doubles_of_integers if given == Types.BIG_INT() else text_kernels.parsed_doubles
+        return lambda value: pc.cast(parsed(value), arrow_type, safe=False)
     return None
 
 

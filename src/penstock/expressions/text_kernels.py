@@ -95,6 +95,14 @@ def parsed_doubles(value: pa.Array) -> pa.Array:
     return pc.cast(pc.utf8_ltrim(_checked(value, _NUMBER, "a number"), "+"), pa.float64())
 
 
+def doubles_of_integers(value: pa.Array) -> pa.Array:
+    """`float(n)` of integers that travel as text."""
+    result = parsed_doubles(value)
+    if pc.any(pc.is_inf(result)).as_py():
+        raise OverflowError("the integer is too large for a float")
+    return result
+
+
 def parsed_booleans(value: pa.Array) -> pa.Array:
     """The booleans of `true` and `false`, in any case."""
     return pc.equal(pc.ascii_lower(_checked(value, _BOOLEAN, "true or false")), "true")

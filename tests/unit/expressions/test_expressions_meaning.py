@@ -159,6 +159,12 @@ def test_a_text_that_is_not_what_it_is_cast_to(given: str, target: Any) -> None:
     assert failure_of(this().cast(target), [None, given], Types.STRING()).index == 1
 
 
+def test_an_integer_that_is_too_large_for_a_float() -> None:
+    failure = failure_of(this().cast(float), [10**308, 10**309], Types.BIG_INT())
+    assert failure.index == 1
+    assert isinstance(failure.cause, OverflowError)
+
+
 def test_comparisons_of_times_and_bytes() -> None:
     day = dt.date(2024, 2, 29)
     assert of_values(this() >= day, [day, dt.date(2023, 1, 1)], Types.SQL_DATE()) == [True, False]
