@@ -36,9 +36,10 @@ def run(tmp_path: Path, cluster: StandaloneCluster) -> Iterator[ClusterRun]:
     run.end()
 
 
-def test_the_programs_of_the_conformance_tests_give_what_they_give_without_a_cluster(tmp_path, cluster):
+@pytest.mark.parametrize("options", [[], ["spark.master=local-cluster[2,1,512]"]], ids=["standalone", "local-cluster"])
+def test_the_programs_of_the_conformance_tests_give_what_they_give_without_a_cluster(tmp_path, cluster, options):
     local = tmp_path / "local"
-    process = start(Path(standalone_operators.__file__), tmp_path, cluster)
+    process = start(Path(standalone_operators.__file__), tmp_path, cluster, *options)
     try:
         run_all(local, "execution.engine=local")
         assert process.wait(SECONDS) == 0, (tmp_path / "driver.log").read_text(errors="replace")
