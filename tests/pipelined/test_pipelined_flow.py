@@ -120,7 +120,9 @@ def test_a_failing_function_is_reported_with_its_record() -> None:
         list(stream.execute_and_collect())
 
 
-@pytest.mark.parametrize("option", ["execution.checkpointing.min-pause", "execution.target-latency"])
+@pytest.mark.parametrize(
+    "option", ["execution.checkpointing.min-pause", "execution.target-latency", "execution.epoch.interval"]
+)
 def test_records_do_not_stand_still_between_epochs(option: str) -> None:
     clock = VirtualClock()
     configuration = Configuration().set_string("execution.latency", "pipelined").set_string(option, "500 ms")

@@ -93,7 +93,8 @@ EPOCH_INTERVAL = ConfigOption(
     "execution.epoch.interval",
     parse_duration,
     0,
-    "The least time from the start of one epoch to the start of the next, in ms; 0: as fast as it goes.",
+    "The least time from the start of one epoch to the start of the next, in ms; 0: as fast as it goes. Pipelined: "
+    "without effect.",
 )
 TARGET_LATENCY = ConfigOption[int | None](
     "execution.target-latency",

@@ -141,9 +141,11 @@ def _client(
 
 def _minimum_spacing(configuration: Configuration) -> int:
     """How long after the beginning of an epoch the next one begins at the earliest, in ms."""
-    spacing = configuration.get(options.EPOCH_INTERVAL)
-    # In pipelined mode the interval is how long an epoch lasts; behind one that was cut short the next begins at once.
-    return spacing if is_pipelined(configuration) else max(spacing, configuration.get(options.CHECKPOINT_INTERVAL))
+    # In pipelined mode an epoch lasts, and behind one that was cut short the next begins at once: records stand still
+    # between the two.
+    if is_pipelined(configuration):
+        return 0
+    return max(configuration.get(options.EPOCH_INTERVAL), configuration.get(options.CHECKPOINT_INTERVAL))
 
 
 def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:
