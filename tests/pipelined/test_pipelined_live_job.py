@@ -8,7 +8,7 @@ import resource
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from penstock.common.own_thread import in_own_thread
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
+from penstock.engine.pipelined import live_job, live_word
 from penstock.engine.pipelined.live_header import (
     LiveHeader,
     LiveOrders,
@@ -28,7 +29,7 @@ from penstock.engine.pipelined.live_header import (
 )
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_stage_subtask import InputLostError, rows_of_epoch
-from penstock.engine.pipelined.live_word import leave_word, make_room, orders_in_turn, word_at
+from penstock.engine.pipelined.live_word import DriverLostError, leave_word, make_room, orders_in_turn, word_at
 from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
@@ -60,6 +61,7 @@ class Crew:
         self._problem_at = problem_at
         self.epochs: list[int] = []
         self.reads: list[object] = []
+        self.problem: Exception | None = None
         self.ended = threading.Event()
 
     def __call__(self, name: str) -> None:
@@ -73,6 +75,9 @@ class Crew:
                 for stage, subtask in TASKS:
                     report = TaskReport(stage, subtask, 0.0, number, {}, Done(stage, subtask))
                     leave_word(self._storage, orders.header.outcome(stage, subtask), pickle.dumps(report))
+        except Exception as problem:
+            self.problem = problem
+            raise
         finally:
             self.ended.set()
 
@@ -101,7 +106,7 @@ def test_one_job_works_on_epoch_after_epoch_and_leaves_nothing_behind(
     job, cancelled = start(storage, crew)
     assert [work_on(job, number) for number in (7, 8, 9)] == [[7, 7], [8, 8], [9, 9]]
     assert job.reports == [], "no epoch is under way"
-    assert len(list((tmp_path / "live" / job.name).iterdir())) == 2, "the last epoch's word, and room for the next"
+    assert len(list((tmp_path / "live" / job.name).iterdir())) == 3, "the last epoch's word, and room for the next two"
     job.end()
     assert crew.ended.is_set()
     assert crew.epochs == [7, 8, 9]
@@ -141,8 +146,37 @@ def test_tasks_go_when_another_driver_has_cleared_away(storage: LocalCheckpointS
     header = header_of(job, 8)
     shutil.rmtree(tmp_path / "live")
     assert crew.ended.wait(SECONDS)
+    assert isinstance(crew.problem, DriverLostError), "a task that goes well leaves others waiting for its rows"
     with pytest.raises(FencedError, match="another driver"):
         leave_word(storage, header.outcome(0, 0))
+
+
+def test_tasks_that_are_done_before_the_driver_has_made_room_for_more_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_looked = threading.Event()
+
+    class Watched(LocalCheckpointStorage):
+        def exists(self, path: str) -> bool:
+            found = super().exists(path)
+            if path.endswith("/1/orders"):
+                has_looked.set()
+            return found
+
+    def make_room_later(storage: LocalCheckpointStorage, directory: str, paths: Iterable[str]) -> None:
+        if job_has_begun:
+            assert has_looked.wait(SECONDS)
+        make_room(storage, directory, paths)
+
+    monkeypatch.setattr(live_word, "_LOOKS_FOR_DRIVER", 1)
+    monkeypatch.setattr(live_job, "make_room", make_room_later)
+    job_has_begun = False
+    storage = Watched(str(tmp_path))
+    job, _ = start(storage, crew := Crew(storage))
+    job_has_begun = True
+    assert [work_on(job, number) for number in (7, 8)] == [[7, 7], [8, 8]]
+    job.end()
+    assert crew.problem is None
 
 
 def test_what_a_task_says_went_wrong_is_known_when_the_job_has_ended(storage: LocalCheckpointStorage) -> None:
@@ -179,7 +213,7 @@ def test_a_driver_whose_tasks_have_found_no_room_for_their_word_does_not_try_aga
     def is_cleared_away(name: str) -> None:
         next(orders_in_turn(storage, name))
         # The driver then waits, and does nothing that would tell it that somebody has cleared away.
-        until(lambda: storage.exists(outcome_of(name, 1, *TASKS[-1])))
+        until(lambda: storage.exists(outcome_of(name, 2, *TASKS[-1])))
         shutil.rmtree(tmp_path / "live")
         raise ConnectionError("a task has failed")
 
@@ -205,11 +239,11 @@ def test_tasks_go_when_their_parent_is_gone_since_the_last_epoch(
     job, _ = start(storage, lambda name: None)
     header = header_of(job, 7)
     leave_word(storage, header.orders, LiveOrders(header, READS).to_bytes())
-    make_room(storage, f"live/{job.name}/1", [orders_of(job.name, 1)])
     orders = orders_in_turn(storage, job.name)
     assert next(orders).header == header
     monkeypatch.setattr(os, "getppid", lambda: 1)
-    assert in_own_thread(lambda: next(orders, None), "task").result(SECONDS) is None
+    with pytest.raises(DriverLostError):
+        in_own_thread(lambda: next(orders), "task").result(SECONDS)
 
 
 def test_word_for_which_the_disk_has_no_room_is_not_left_in_part(storage: LocalCheckpointStorage) -> None:

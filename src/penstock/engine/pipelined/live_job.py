@@ -32,6 +32,10 @@ _LOOK_SECONDS_AT_END = 0.002
 _END_SECONDS = 10.0
 """How long tasks that were told to end may take; then Spark ends them."""
 
+_TURNS_AHEAD = 2
+"""For how many epochs there is room for word: tasks that have nothing to do in one look for the orders of the next as
+soon as they have those of the first, and must find a file."""
+
 Task = tuple[int, int]
 """Stage and subtask."""
 
@@ -60,7 +64,8 @@ class LiveJob:
         self._tasks = tasks
         self._cancel = cancel
         self._since = time.monotonic()
-        self._make_room(0)
+        for turn in range(_TURNS_AHEAD):
+            self._make_room(turn)
         self._end = in_own_thread(lambda: work(self.name), "penstock-live-job")
 
     @property
@@ -81,7 +86,7 @@ class LiveJob:
         leave_word(self._storage, header.orders, orders.to_bytes())
         self._ordered = self.turn + 1
         # Records are on their way again: what else there is to do is done now.
-        self._make_room(self._ordered)
+        self._make_room(self.turn + _TURNS_AHEAD)
         shutil.rmtree(self._storage.resolve(directory_of(self.name, self.turn - 1)), ignore_errors=True)
         while not self._all_done(header):
             if self._end.done():

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from penstock.common.errors import CheckpointUnavailableError, FencedError
+from penstock.common.errors import CheckpointUnavailableError, FencedError, PenstockError
 from penstock.engine.pipelined.live_header import LiveOrders, orders_of
 from penstock.state.storage import CheckpointStorage
 
@@ -23,6 +23,14 @@ _LOOK_SECONDS = 0.002
 """How often a task that has nothing to do looks for orders: records wait for it."""
 _LOOKS_FOR_DRIVER = 100
 """After so many looks in vain a task looks whether there is somebody who could give orders."""
+
+
+class DriverLostError(PenstockError):
+    """Nobody is left who could give orders.
+
+    A task that leaves for that reason has failed, so that Spark ends those beside it: they may not have noticed, and
+    would wait for its rows for ever.
+    """
 
 
 def make_room(storage: CheckpointStorage, directory: str, paths: Iterable[str]) -> None:
@@ -56,7 +64,10 @@ def word_at(storage: CheckpointStorage, path: str) -> bytes | None:
 
 
 def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveOrders]:
-    """What the tasks of a Spark job are to do, epoch after epoch, as it is ordered; ends with the job."""
+    """What the tasks of a Spark job are to do, epoch after epoch, as it is ordered; ends when they are told to go.
+
+    Raises `DriverLostError`.
+    """
     # Whoever has started this process may also be gone in the middle of an epoch.
     parent = os.getppid()
     for turn in count():
@@ -67,16 +78,18 @@ def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveO
 
 
 def _next_word(storage: CheckpointStorage, path: str, parent: int) -> bytes:
-    """What is said there, sooner or later; nothing where nobody is left who could."""
-    for look in count(1):
-        word = word_at(storage, path)
-        if word is not None:
-            return word
+    """What is said there, sooner or later."""
+    looks = 0
+    while (word := word_at(storage, path)) is None:
+        looks += 1
         # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
-        if look % _LOOKS_FOR_DRIVER == 0 and (os.getppid() != parent or not storage.exists(path)):
-            break
+        if looks % _LOOKS_FOR_DRIVER == 0 and (os.getppid() != parent or not storage.exists(path)):
+            raise DriverLostError(
+                f"nobody is left who could give orders: {path} is gone in {storage.location}, or whoever has started "
+                "this process"
+            )
         time.sleep(_LOOK_SECONDS)
-    return b""
+    return word
 
 
 @contextmanager
