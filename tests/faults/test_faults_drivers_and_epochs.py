@@ -64,6 +64,30 @@ def test_a_zombie_driver_is_fenced_and_publishes_nothing_more(directory):
     assert published(directory / "out") == expected(directory / "in")
 
 
+def test_a_fenced_driver_that_loses_its_epoch_does_not_run_it_again(monkeypatch, directory):
+    run = LocalStageExecutor.run
+    drivers: list[threading.Thread] = []
+    runs = 0
+
+    def lose_the_first_drivers_second_epoch(self, header, tasks):
+        nonlocal runs
+        if not drivers:
+            drivers.append(threading.current_thread())
+        if threading.current_thread() not in drivers:
+            return run(self, header, tasks)
+        runs += 1
+        if runs < 2:
+            return run(self, header, tasks)
+        start(directory).wait(SECONDS)
+        raise ExecutionFailedError("an executor died")
+
+    monkeypatch.setattr(LocalStageExecutor, "run", lose_the_first_drivers_second_epoch)
+    with pytest.raises(JobExecutionException, match="another driver has taken over"):
+        start(directory).wait(SECONDS)
+    assert runs == 2
+    assert published(directory / "out") == expected(directory / "in")
+
+
 def test_a_crash_between_manifest_and_publish_with_the_next_epoch_under_way(directory):
     next_epoch_runs, dead = threading.Event(), threading.Event()
     manifests = 0

@@ -125,6 +125,12 @@ class ManifestLog:
             f"another driver keeps writing to {self._storage.location}; stop it before starting this job again"
         )
 
+    def check_writer(self) -> None:
+        """Raises `FencedError` where another driver has taken over."""
+        newest = self.read_newest()
+        if newest is not None:
+            self._refuse_if_fenced(newest.manifest, None)
+
     def append(self, manifest: Manifest) -> None:
         """Puts the next manifest; losing the put means that another driver has taken over."""
         reach("manifest.before")

@@ -284,6 +284,7 @@ class EpochRunner:
                         manifest = committed
                         failures = 0
             except (ExecutionFailedError, IncompleteEpochError) as error:
+                self._log.check_writer()
                 failures += 1
                 if failures > self._settings.attempts:
                     raise JobExecutionException(

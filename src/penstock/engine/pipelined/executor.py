@@ -77,6 +77,10 @@ class PipelinedStageExecutor(SparkStageExecutor):
         try:
             with spark_errors_explained(self._session, header.epoch):
                 reports = job.work_on(live, LiveOrders(live, tasks), self._timeout_seconds)
+        except FencedError as error:
+            # Whether another driver has taken over is in the log: files can be gone for other reasons, too.
+            self._end_job()
+            raise ExecutionFailedError(str(error)) from error
         except ExecutionFailedError as error:
             failures = job.failures(live)
             self._end_job()
