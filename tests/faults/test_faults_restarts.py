@@ -12,12 +12,15 @@ from unittest.mock import patch
 import pytest
 
 from penstock.common import Configuration, RestartStrategies, Types, fail_points
-from penstock.common.errors import JobExecutionException, StateCorruptionError
+from penstock.common.errors import EnvironmentNotReadyError, JobExecutionException, StateCorruptionError
 from penstock.common.job import JobStatus
 from penstock.connectors.sink import Committer, CommitterContext, EpochId, Token
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
 from penstock.datastream.state import ValueStateDescriptor
+from penstock.engine.epochs.stage_executor import StageResults
+from penstock.engine.local.executor import LocalStageExecutor
+from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.execution.job_client import JobClient
 from penstock.state.storage import LocalCheckpointStorage
 from penstock.testing import VirtualClock, local_environment
@@ -163,6 +166,33 @@ def test_a_mistake_that_is_there_from_the_beginning_is_told_at_once(tmp_path: Pa
     with pytest.raises(JobExecutionException, match="belongs to another plan"):
         env.execute()
     assert clock.now() < 60_000
+
+
+@pytest.mark.parametrize(("lost_at", "restarts"), [(1, 0), (3, 2)])
+def test_machines_that_a_job_has_had_are_waited_for_and_those_it_never_had_are_not(
+    tmp_path: Path, clock: VirtualClock, lost_at: int, restarts: int
+) -> None:
+    """A job that has worked has all it needs, as soon as what was lost has come again."""
+    run = LocalStageExecutor.run
+    calls = 0
+
+    def lack_slots(self: LocalStageExecutor, header: EpochHeader, tasks: Any) -> StageResults:
+        nonlocal calls
+        calls += 1
+        if lost_at <= calls < lost_at + 2:
+            raise EnvironmentNotReadyError("Spark has fewer slots free")
+        return run(self, header, tasks)
+
+    options = {"restart_strategy__type": "fixed-delay", "restart_strategy__fixed_delay__attempts": "9"}
+    with patch.object(LocalStageExecutor, "run", lack_slots):
+        job = start(tmp_path, clock, sink := MemorySink(), failures=0, **options)
+        if restarts:
+            job.wait(SECONDS)
+            assert sink.records == RIGHT
+        else:
+            with pytest.raises(JobExecutionException, match="Spark has fewer slots free"):
+                job.wait(SECONDS)
+    assert job.metrics()["restarts"] == restarts
 
 
 def test_cancel_ends_the_wait_for_a_restart(tmp_path: Path) -> None:

@@ -140,6 +140,12 @@ class JobProgress:
                 self._totals.state_bytes_fetched += report.state_bytes_fetched
 
     @property
+    def epochs(self) -> int:
+        """How many epochs this driver has committed."""
+        with self._lock:
+            return self._totals.epochs
+
+    @property
     def records_read(self) -> int:
         """Records read since the job's first start."""
         with self._lock:

@@ -168,7 +168,7 @@ class EpochRunner:
         failure = self._described(error)
         # What is wrong from the beginning is told at once.
         delay = None
-        if self._has_started and not is_final(error):
+        if self._has_started and not is_final(error, has_worked=self.progress.epochs > 0):
             delay = self._restarts.delay_after_failure(self._time.now(at_least=0))
         if delay is None:
             # A report says all that the error said: it is not told twice.
