@@ -299,6 +299,23 @@ def test_exactly_once_stages_and_leaves_publishing_to_tasks(tmp_path):
     assert sink.create_committer(CommitterContext("job", "uid", context.storage)) is not None
 
 
+def test_messages_that_come_one_by_one_are_staged_together(tmp_path):
+    """As in pipelined mode. Each in a batch of its own would have a thousand bytes around it."""
+    sink = sink_builder().set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).build()
+    context = context_of(tmp_path)
+    writer = sink.create_writer(context)
+    values = [str(number) for number in range(1000)]
+    for value in values:
+        writer.write(strings(value))
+    (token,) = writer.prepare_commit()
+    content = context.storage.read(token["path"])
+    assert len(content) < 20_000
+    batches = list(unpack_messages(content))
+    assert len(batches) < 10
+    assert [m["value"].decode() for batch in batches for m in batch.to_pylist()] == values
+    assert {m["topic"] for batch in batches for m in batch.to_pylist()} == {"t"}
+
+
 def test_without_records_nothing_is_staged(tmp_path):
     sink = sink_builder().set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).build()
     writer = sink.create_writer(context_of(tmp_path))

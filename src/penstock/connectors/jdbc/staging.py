@@ -12,6 +12,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.fail_points import reach
 from penstock.common.row import Row
 from penstock.common.typeinfo import CompositeTypeInfo
+from penstock.connectors.gathered_batches import GatheredBatches
 from penstock.connectors.jdbc.database import Database
 from penstock.connectors.sink import SinkWriter, SinkWriterContext, Token
 from penstock.state.storage import CheckpointStorage
@@ -58,18 +59,15 @@ class StagingWriter(SinkWriter):
     def __init__(self, columns: DeclaredColumns, context: SinkWriterContext) -> None:
         self._columns = columns
         self._context = context
-        self._waiting: list[pa.RecordBatch] = []
-        self._bytes = 0
+        self._waiting = GatheredBatches()
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
         """Takes records, and stages them when they are enough for a file."""
         if not len(batch):
             return
-        rows = self._columns.of(batch)
-        self._waiting.append(rows)
-        self._bytes += rows.nbytes
-        if self._bytes >= _PART_BYTES:
+        self._waiting.append(self._columns.of(batch))
+        if self._waiting.nbytes >= _PART_BYTES:
             self._stage()
 
     def prepare_commit(self) -> list[Token]:
@@ -80,7 +78,7 @@ class StagingWriter(SinkWriter):
         return self._tokens
 
     def _stage(self) -> None:
-        rows = pa.Table.from_batches(self._waiting).combine_chunks()
+        rows = pa.Table.from_batches(self._waiting.take()).combine_chunks()
         file = pa.BufferOutputStream()
         with pa.ipc.new_stream(file, self._columns.schema) as writer:
             writer.write_table(rows)
@@ -88,7 +86,6 @@ class StagingWriter(SinkWriter):
             f"{self._context.staging}-{len(self._tokens)}", file.getvalue().to_pybytes()
         )
         self._tokens.append({"path": path, "rows": rows.num_rows})
-        self._waiting, self._bytes = [], 0
 
 
 def staged_rows(storage: CheckpointStorage, tokens: Sequence[Token]) -> Iterator[list[pa.Array]]:

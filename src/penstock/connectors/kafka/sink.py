@@ -7,11 +7,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.common.batch import Batch
 from penstock.common.errors import ConfigurationError, SinkError
 from penstock.common.fail_points import reach
+from penstock.connectors.gathered_batches import GatheredBatches
 from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin, told
 from penstock.connectors.kafka.messages import Messages, pack_messages
 from penstock.connectors.kafka.producer import MessageProducer
@@ -199,17 +198,14 @@ class _StagingWriter(SinkWriter):
     def __init__(self, sink: KafkaSink, context: SinkWriterContext) -> None:
         self._sink = sink
         self._context = context
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_bytes = 0
+        self._waiting = GatheredBatches()
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
-        messages = self._sink.to_messages(batch).to_record_batch()
-        self._waiting.append(messages)
-        self._waiting_bytes += messages.nbytes
-        if self._waiting_bytes >= _MAX_STAGED_BYTES:
+        self._waiting.append(self._sink.to_messages(batch).to_record_batch())
+        if self._waiting.nbytes >= _MAX_STAGED_BYTES:
             self._stage()
 
     def prepare_commit(self) -> list[Token]:
@@ -219,9 +215,9 @@ class _StagingWriter(SinkWriter):
         return self._tokens
 
     def _stage(self) -> None:
-        path = self._context.storage.write_staged(self._context.staging, pack_messages(self._waiting))
-        self._tokens.append({"path": path, "records": sum(batch.num_rows for batch in self._waiting)})
-        self._waiting, self._waiting_bytes = [], 0
+        batches = self._waiting.take()
+        path = self._context.storage.write_staged(self._context.staging, pack_messages(batches))
+        self._tokens.append({"path": path, "records": sum(batch.num_rows for batch in batches)})
 
 
 class _SendingWriter(SinkWriter):
