@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_tasks_that_are_done_before_the_driver_has_made_room_for_more_wait_for_i
             assert has_looked.wait(SECONDS)
         make_room(storage, directory, paths)
 
-    monkeypatch.setattr(live_word, "_LOOKS_FOR_DRIVER", 1)
+    monkeypatch.setattr(live_word, "_DRIVER_SECONDS", 0.0)
     monkeypatch.setattr(live_job, "make_room", make_room_later)
     job_has_begun = False
     storage = Watched(str(tmp_path))
@@ -244,6 +245,29 @@ def test_tasks_go_when_their_parent_is_gone_since_the_last_epoch(
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with pytest.raises(DriverLostError):
         in_own_thread(lambda: next(orders), "task").result(SECONDS)
+
+
+def test_a_task_without_orders_looks_often_at_first_and_seldom_when_it_has_waited_for_long(
+    storage: LocalCheckpointStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, _ = start(storage, lambda name: None)
+    header = header_of(job, 7)
+
+    class Clock:
+        looks: ClassVar[list[float]] = [0.0]
+
+        def monotonic(self) -> float:
+            return self.looks[-1]
+
+        def sleep(self, seconds: float) -> None:
+            self.looks.append(self.looks[-1] + seconds)
+            if self.looks[-1] > 10:
+                leave_word(storage, header.orders, LiveOrders(header, READS).to_bytes())
+
+    monkeypatch.setattr(live_word, "time", Clock())
+    assert next(orders_in_turn(storage, job.name)).header == header
+    assert sum(look <= 0.04 for look in Clock.looks) > 15, "between two epochs records wait for it"
+    assert sum(look > 1 for look in Clock.looks) < 200, "it has nothing to read in this one"
 
 
 def test_word_for_which_the_disk_has_no_room_is_not_left_in_part(storage: LocalCheckpointStorage) -> None:

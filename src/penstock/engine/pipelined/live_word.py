@@ -20,9 +20,13 @@ from penstock.state.storage import CheckpointStorage
 
 _LENGTH = struct.Struct("<q")
 _LOOK_SECONDS = 0.002
-"""How often a task that has nothing to do looks for orders: records wait for it."""
-_LOOKS_FOR_DRIVER = 100
-"""After so many looks in vain a task looks whether there is somebody who could give orders."""
+"""How often a task that has nothing to do looks for orders at first: between two epochs records wait for it."""
+_MOST_LOOK_SECONDS = 0.05
+_SHARE_OF_WAIT = 0.05
+"""A task that has waited for long lets so much of that time pass before it looks again: one with nothing to read waits
+for as long as the epoch lasts, and there may be many of them on a machine."""
+_DRIVER_SECONDS = 0.2
+"""How often such a task looks whether there is somebody who could give orders."""
 
 
 class DriverLostError(PenstockError):
@@ -79,16 +83,18 @@ def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveO
 
 def _next_word(storage: CheckpointStorage, path: str, parent: int) -> bytes:
     """What is said there, sooner or later."""
-    looks = 0
+    began = found_driver = time.monotonic()
     while (word := word_at(storage, path)) is None:
-        looks += 1
-        # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
-        if looks % _LOOKS_FOR_DRIVER == 0 and (os.getppid() != parent or not storage.exists(path)):
-            raise DriverLostError(
-                f"nobody is left who could give orders: {path} is gone in {storage.location}, or whoever has started "
-                "this process"
-            )
-        time.sleep(_LOOK_SECONDS)
+        now = time.monotonic()
+        if now - found_driver >= _DRIVER_SECONDS:
+            # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
+            if os.getppid() != parent or not storage.exists(path):
+                raise DriverLostError(
+                    f"nobody is left who could give orders: {path} is gone in {storage.location}, or whoever has "
+                    "started this process"
+                )
+            found_driver = now
+        time.sleep(min(max(_LOOK_SECONDS, (now - began) * _SHARE_OF_WAIT), _MOST_LOOK_SECONDS))
     return word
 
 
