@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -20,6 +21,7 @@ from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
 from penstock.engine.pipelined import live_job, live_word
+from penstock.engine.pipelined.executor import PipelinedStageExecutor
 from penstock.engine.pipelined.live_header import (
     LiveHeader,
     LiveOrders,
@@ -192,6 +194,32 @@ def test_what_a_task_says_went_wrong_is_known_when_the_job_has_ended(storage: Lo
     with pytest.raises(ConnectionError):
         work_on(job, 7)
     assert job.failures(header_of(job, 7)) == (failure,)
+
+
+def test_a_task_that_only_passes_rows_on_can_say_what_went_wrong(storage: LocalCheckpointStorage) -> None:
+    failure = FailureReport("EnvironmentNotReadyError", "a module is missing here", "", epoch=7, stage=1, subtask=1)
+
+    def fails(name: str) -> None:
+        header = next(orders_in_turn(storage, name)).header
+        leave_word(storage, header.outcome(1, 1), pickle.dumps(failure))
+        raise ConnectionError("a task has failed")
+
+    job = LiveJob(storage, 0, TASKS, fails, lambda name: None, passing=[(1, 1)])
+    with pytest.raises(ConnectionError):
+        work_on(job, 7)
+    assert job.failures(header_of(job, 7)) == (failure,)
+
+
+def test_what_tasks_have_done_can_be_asked_for_while_the_job_ends() -> None:
+    class Ending(PipelinedStageExecutor):
+        def __init__(self) -> None:
+            self._looks = iter([SimpleNamespace(reports=[]), None])
+
+        @property
+        def _live_job(self) -> object:  # type: ignore[override]
+            return next(self._looks)
+
+    assert Ending().reports_so_far() == []
 
 
 def test_a_task_that_says_that_it_has_failed_ends_the_job_at_once(storage: LocalCheckpointStorage) -> None:

@@ -111,7 +111,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
 
     def reports_so_far(self) -> list[TaskReport]:
         """Of the tasks that are done with the epoch under way."""
-        return [] if self._live_job is None else list(self._live_job.reports)
+        # Whoever asks does so from another thread: the job may end between two looks.
+        job = self._live_job
+        return [] if job is None else list(job.reports)
 
     def close(self, *, ended: bool) -> None:
         """Sends the tasks home."""
@@ -135,10 +137,18 @@ class PipelinedStageExecutor(SparkStageExecutor):
         if self._live_job is None:
             # Spark refuses at once what does not fit on the executors that are there.
             self._slots.wait_for(self._task_count)
+            parallelism = self._job.stage_parallelism
             # Those of the last stage come first: they are done last.
-            numbered = [*enumerate(self._job.stage_parallelism)][::-1]
+            numbered = [*enumerate(parallelism)][::-1]
             tasks = [(stage, subtask) for stage, number in numbered for subtask in range(number)]
-            self._live_job = LiveJob(self._storage, run, tasks, self._run_spark_job, self._cancel_spark_job)
+            passing = [
+                (stage, subtask)
+                for stage, number in numbered
+                for subtask in range(number, partitions_of(parallelism, stage))
+            ]
+            self._live_job = LiveJob(
+                self._storage, run, tasks, self._run_spark_job, self._cancel_spark_job, passing=passing
+            )
         return self._live_job
 
     def _end_job(self) -> None:

@@ -50,8 +50,13 @@ class LiveJob:
         tasks: Sequence[Task],
         work: Callable[[str], None],
         cancel: Callable[[str], None],
+        *,
+        passing: Sequence[Task] = (),
     ) -> None:
-        """`work` runs the Spark job of that name to its end, `cancel` ends it; `tasks` are those that get done."""
+        """`work` runs the Spark job of that name to its end, `cancel` ends it.
+
+        `tasks` are those that get done; those that are `passing` rows on have nothing to say unless they fail.
+        """
         self.name = uuid.uuid4().hex
         self.run = run
         self.turn = 0
@@ -62,6 +67,7 @@ class LiveJob:
         """How many epochs they were told to do: one more while one is under way."""
         self._storage = storage
         self._tasks = tasks
+        self._all_tasks = (*tasks, *passing)
         self._cancel = cancel
         self._since = time.monotonic()
         for turn in range(_TURNS_AHEAD):
@@ -109,7 +115,7 @@ class LiveJob:
 
     def failures(self, header: LiveHeader) -> tuple[FailureReport, ...]:
         """What tasks have said that went wrong."""
-        said = [self._outcome(header, task) for task in self._tasks]
+        said = [self._outcome(header, task) for task in self._all_tasks]
         return tuple(each for each in said if isinstance(each, FailureReport))
 
     def end(self) -> None:
@@ -134,7 +140,7 @@ class LiveJob:
         return True
 
     def _make_room(self, turn: int) -> None:
-        outcomes = (outcome_of(self.name, turn, *task) for task in self._tasks)
+        outcomes = (outcome_of(self.name, turn, *task) for task in self._all_tasks)
         files = (*(path(self.name, turn) for path in (orders_of, end_mark_of, failed_of)), *outcomes)
         make_room(self._storage, directory_of(self.name, turn), files)
 
