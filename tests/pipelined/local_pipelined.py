@@ -11,8 +11,9 @@ from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.local.engine import LocalEngine
 from penstock.engine.local.executor import LocalStageExecutor
 from penstock.engine.pipelined.control_rows import partitions_of
-from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveSettings, live_header
+from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveSettings, directory_of, live_header
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
+from penstock.engine.pipelined.live_word import make_room
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
@@ -58,6 +59,7 @@ class LocalPipelinedExecutor(LocalStageExecutor):
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run)
         self._newest_run = header.run
+        self.make_room(live)
         reports = self._reports = []
         sent = [
             list(self._host.run_source(self._setup, live, subtask, reads, reports.append))
@@ -70,6 +72,10 @@ class LocalPipelinedExecutor(LocalStageExecutor):
                 for subtask, rows in enumerate(self._delivered(sent, partitions))
             ]
         return results_from((row for rows in sent for row in rows), reports)
+
+    def make_room(self, header: LiveHeader) -> None:
+        """As the driver does; nobody says anything there."""
+        make_room(self._setup.environment.storage, directory_of("", 0), [header.end_mark])
 
     def _delivered(self, sent: list[list[Envelope]], partitions: int) -> list[list[Envelope]]:
         delivered: list[list[Envelope]] = [[] for _ in range(partitions)]

@@ -262,6 +262,17 @@ def test_tasks_that_cannot_be_told_to_go_are_ended(storage: LocalCheckpointStora
     assert not list((tmp_path / "live").iterdir())
 
 
+def test_tasks_of_a_driver_that_was_cleared_away_do_not_work_to_the_end_of_their_epoch(
+    storage: LocalCheckpointStorage, tmp_path: Path
+) -> None:
+    is_cancelled = threading.Event()
+    # The time in which tasks that know that they are to go do so is longer.
+    job = LiveJob(storage, 0, TASKS, lambda name: is_cancelled.wait(5) and None, lambda name: is_cancelled.set())
+    shutil.rmtree(tmp_path / "live")
+    job.end()
+    assert is_cancelled.is_set()
+
+
 def test_tasks_go_when_their_parent_is_gone_since_the_last_epoch(
     storage: LocalCheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

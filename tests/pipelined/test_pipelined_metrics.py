@@ -43,6 +43,7 @@ class SideBySide(LocalPipelinedExecutor):
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
         live = live_header(header, tasks, self._live)
+        self.make_room(live)
         reports = self._reports = []
         rows: Iterator[Any] = self._host.run_source(self._setup, live, 0, tasks[0], reports.append)
         for stage in self._job.stages[1:]:

@@ -132,10 +132,7 @@ class LiveJob:
         try:
             leave_word(self._storage, end_mark_of(self.name, self.turn))
             leave_word(self._storage, orders_of(self.name, self._ordered))
-        except FencedError:
-            # Where another driver has cleared away, they go by themselves.
-            return True
-        except CheckpointUnavailableError:
+        except (FencedError, CheckpointUnavailableError):
             return False
         return True
 

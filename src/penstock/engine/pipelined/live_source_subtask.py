@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from time import perf_counter
@@ -12,7 +13,7 @@ from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.live_source import LiveReader, LiveSource
 from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
-from penstock.engine.pipelined.live_word import word_at
+from penstock.engine.pipelined.live_word import DriverLostError, check_driver, word_at
 from penstock.engine.pipelined.processing_clock import ProcessingClock
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
@@ -28,7 +29,7 @@ from penstock.runtime.operator import MIN_WATERMARK
 from penstock.runtime.timestamps_and_watermarks import TimestampsAndWatermarks
 
 _LOOK_SECONDS = 0.2
-"""How often a task looks whether the driver wants the epoch to end."""
+"""How often a task looks whether the driver wants the epoch to end, and is there."""
 _TURN_SECONDS = 0.002
 """How long a task waits for records of one source where it follows several: those of the others wait meanwhile."""
 
@@ -128,6 +129,10 @@ class LiveSourceSubtask(SourceSubtask):
                 yield END_OF_ROUND
             progress, sent = self._end(splits)
             done = self._finish(header, list(chains.values()), tuple(progress), sent, rows)
+        except DriverLostError:
+            # Nobody waits for a report, and what is sent from here on is sent again by the next driver.
+            self.release()
+            raise
         except Exception as error:
             yield from abort_rows(error, self._job.stage_parallelism, stage=0, subtask=self._subtask, header=header)
             self.release()
@@ -182,7 +187,7 @@ class LiveSourceSubtask(SourceSubtask):
     ) -> Iterator[None]:
         """Takes what comes until the time is up; yields where `rows` are to be on their way."""
         live, everything = header.live, [each for of_source in splits.values() for each in of_source]
-        clock = ProcessingClock(header.now)
+        clock, parent = ProcessingClock(header.now), os.getppid()
         watermark_seconds = self._environment.watermark_interval / 1000
         now = time.monotonic()
         end, next_tick, next_look, next_watermark = now + live.seconds, now, now, now + watermark_seconds
@@ -194,6 +199,7 @@ class LiveSourceSubtask(SourceSubtask):
             if now >= next_look:
                 if word_at(self._environment.storage, header.end_mark) is not None:
                     break
+                check_driver(self._environment.storage, header.end_mark, parent)
                 next_look = now + _LOOK_SECONDS
             due = min(end, next_tick)
             if now < min(due, next_buffer):

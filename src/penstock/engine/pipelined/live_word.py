@@ -67,6 +67,16 @@ def word_at(storage: CheckpointStorage, path: str) -> bytes | None:
     return said[_LENGTH.size :] if is_whole else None
 
 
+def check_driver(storage: CheckpointStorage, path: str, parent: int) -> None:
+    """Raises `DriverLostError` where the driver that has made a file, or the parent of this process, is gone."""
+    # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
+    if os.getppid() != parent or not storage.exists(path):
+        raise DriverLostError(
+            f"nobody is left who could give orders: {path} is gone in {storage.location}, or whoever has started this "
+            "process"
+        )
+
+
 def orders_in_turn(storage: CheckpointStorage, spark_job: str) -> Iterator[LiveOrders]:
     """What the tasks of a Spark job are to do, epoch after epoch, as it is ordered; ends when they are told to go.
 
@@ -87,12 +97,7 @@ def _next_word(storage: CheckpointStorage, path: str, parent: int) -> bytes:
     while (word := word_at(storage, path)) is None:
         now = time.monotonic()
         if now - found_driver >= _DRIVER_SECONDS:
-            # A Python worker whose JVM was killed belongs to nobody; and another driver clears away.
-            if os.getppid() != parent or not storage.exists(path):
-                raise DriverLostError(
-                    f"nobody is left who could give orders: {path} is gone in {storage.location}, or whoever has "
-                    "started this process"
-                )
+            check_driver(storage, path, parent)
             found_driver = now
         time.sleep(min(max(_LOOK_SECONDS, (now - began) * _SHARE_OF_WAIT), _MOST_LOOK_SECONDS))
     return word
