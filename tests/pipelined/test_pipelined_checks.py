@@ -123,7 +123,7 @@ def test_an_epoch_lasts_from_checkpoint_to_checkpoint() -> None:
 
 def test_the_time_out_of_checkpoints_begins_where_an_epoch_is_to_end() -> None:
     settings = Settings().set_string("execution.checkpointing.interval", "60 s")
-    assert PipelinedEngine(settings, None)._timeout_seconds() is None
+    assert PipelinedEngine(settings, None)._timeout_seconds() == 660
     settings.set_string("execution.checkpointing.timeout", "30 s")
     assert PipelinedEngine(settings, None)._timeout_seconds() == 90
 

@@ -23,8 +23,8 @@ CHECKPOINT_TIMEOUT = ConfigOption(
     "execution.checkpointing.timeout",
     parse_duration,
     600_000,
-    "Where it is set: how long, in ms, the tasks of an epoch may take on Spark (pipelined: beyond the time that it "
-    "lasts); then they are ended, and the epoch is run again.",
+    "Where it is set: how long, in ms, the tasks of an epoch may take on Spark; then they are ended, and the epoch is "
+    "run again. Pipelined: how long beyond the time that it lasts, be it set or not.",
 )
 CHECKPOINT_MIN_PAUSE = ConfigOption(
     "execution.checkpointing.min-pause",

@@ -48,8 +48,8 @@ class PipelinedEngine(SparkEngine):
 
     def _timeout_seconds(self) -> float | None:
         """As in Flink, it is the end of the epoch that may not take longer: the epoch itself takes what it lasts."""
-        timeout = super()._timeout_seconds()
-        return None if timeout is None else self._live.seconds + timeout
+        # Tasks that stay are watched in any case: one that hangs would hold all others up for ever.
+        return self._live.seconds + self._configuration.get(options.CHECKPOINT_TIMEOUT) / 1000
 
 
 def _with_settings(configuration: Configuration) -> Configuration:
