@@ -35,8 +35,9 @@ _OPTIONS = {
 }
 _PIPELINED_OPTIONS = {"execution.latency": "pipelined", "execution.checkpointing.interval": "1 s"}
 _BETWEEN_FAULTS = (0.2, 1.2)
-_BETWEEN_FAULTS_PIPELINED = (0.5, 6.0)
-"""Every fault ends an epoch of all tasks, which lasts a second or more: some are to come to their end."""
+_EVEN_SO = 0.05
+"""How often a job in pipelined mode is struck again before it has come further: every fault ends the epoch of all its
+tasks, which takes seconds to begin again."""
 _END_SECONDS = 240
 _IN_DRIVER = ["manifest.before", "manifest.after", "publish.before", "publish.tasks", "publish.sink", "publish.after"]
 _IN_WORKERS = [
@@ -155,6 +156,7 @@ class _Run:
         self._servers = {"the Kafka broker": broker, "PostgreSQL": postgres}
         self._struck: set[str] = set()
         self._starts = 0
+        self._seen = ""
         self._marks: dict[Path, str] = {}
         """What is there when a worker was killed at a step, and the step."""
         self.process = self._start(with_steps=True)
@@ -162,9 +164,8 @@ class _Run:
     def until_end(self, seconds: float) -> int | None:
         """Breaks things until the time is over or the job has ended; then lets the job end."""
         begun: float | None = None
-        between = _BETWEEN_FAULTS if self._feed is None else _BETWEEN_FAULTS_PIPELINED
         while begun is None or time.monotonic() < begun + seconds:
-            code = self.process.wait(self._rng.uniform(*between))
+            code = self.process.wait(self._rng.uniform(*_BETWEEN_FAULTS))
             self._count_marks()
             if code == -signal.SIGKILL:
                 # It has killed itself at a step.
@@ -176,7 +177,8 @@ class _Run:
             # What dies while the program starts is told at once, and is for whoever started it.
             elif self._newest_manifest() > self._before and self.process.members("worker"):
                 begun = begun or time.monotonic()
-                self._break_something()
+                if self._feed is None or self._has_come_further() or self._rng.random() < _EVEN_SO:
+                    self._break_something()
         if self._feed is not None:
             self._feed.finish()
         code = self.process.wait(_END_SECONDS)
@@ -232,6 +234,11 @@ class _Run:
     def _count_marks(self) -> None:
         for mark in [mark for mark in self._marks if mark.exists()]:
             self._count(f"a Python worker at `{self._marks.pop(mark)}`")
+
+    def _has_come_further(self) -> bool:
+        """Whether an epoch has ended since that was asked."""
+        before, self._seen = self._seen, self._newest_manifest()
+        return self._seen > before
 
     def _newest_manifest(self) -> str:
         names = (path.name for path in (self._directory / "checkpoint" / "manifests").glob("*.json"))
