@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing.util
 import os
 import shutil
@@ -44,6 +45,19 @@ def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> None:
     if tmp_path_factory.getbasetemp().is_relative_to(MEMORY):
         multiprocessing.util.get_temp_dir()  # outside: it is removed when this process ends, which is later
         tempfile.tempdir = os.environ["TMPDIR"] = str(tmp_path_factory.mktemp("temporary"))
+
+
+@pytest.fixture
+def penstock_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[pytest.LogCaptureFixture]:
+    """What Penstock logs, whether or not a job that ran before has kept its lines from the root logger."""
+    logger = logging.getLogger("penstock")
+    caplog.set_level(logging.INFO, logger.name)
+    monkeypatch.setattr(logger, "propagate", False)
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture(scope="session")

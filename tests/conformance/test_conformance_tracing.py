@@ -37,7 +37,7 @@ def has_card(r: Row) -> bool:
     return r.card is not None and r.id * 5 * 10**16 >= 0 and bool(r.cents)
 
 
-def test_lambdas_over_columns(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
+def test_lambdas_over_columns(env: StreamExecutionEnvironment, mode: str, tmp_path: Path) -> None:
     env.configuration.set_string("execution.epoch.max-records", "60")
     stamped = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda r, before: r.id * 10)
     payments = env.from_sequence(0, COUNT - 1).map(payment, PAYMENT).filter(has_card)
@@ -45,7 +45,8 @@ def test_lambdas_over_columns(env: StreamExecutionEnvironment, tmp_path: Path) -
     results = reduced.key_by(lambda r: r.card.upper()).map(lambda r: f"{r.card}: {r.cents}", Types.STRING())
     results.map(lambda text: Row(text=text), TEXT).sink_to(FileSink(str(tmp_path / "out"), "json"))
     shown = env.explain()
-    assert shown.count("| traced: ") == 4
+    # In a batch a function behind a key is called with one record after the other, as they are sorted.
+    assert shown.count("| traced: ") == (4 if mode == "BATCH" else 5)
     assert "timestamps traced: r.id * 10" in shown
     assert "hash(r.card.upper())" in shown
     expected = [Discount(10).map(record) for record in map(payment, range(COUNT)) if has_card(record)]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 from penstock.common.call_site import CallSite, capture_call_site
 from penstock.common.errors import ArgumentError, PlanError
 from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.functions import Function
 from penstock.state.key_groups import MAX_PARALLELISM_LIMIT
+
+_ONE_RESULT = ("map", "filter", "reduce")
+_YIELD = "for any number of results use `flat_map` or `process`"
 
 
 def describe(value: object) -> str:
@@ -40,6 +45,24 @@ def check_function(method: str, function: object, function_class: type, what: st
     # Flink's function classes are not callable; an object of another one is in the wrong place.
     if not isinstance(function, function_class) and (isinstance(function, Function) or not callable(function)):
         raise refuse_argument(method, "func", function, what)
+    if method in _ONE_RESULT:
+        called = getattr(function, method) if isinstance(function, function_class) else function
+        check_runs_when_called(method, called, f"takes the one result that is returned; {_YIELD}")
+
+
+def check_runs_when_called(method: str, called: object, not_yielded: str) -> None:
+    """Refuses what gives a generator or a coroutine for every record: no error in Python, and never meant.
+
+    `not_yielded` says what the method does, which is not to take what is yielded.
+    """
+    name = getattr(called, "__qualname__", repr(called))
+    if inspect.isgeneratorfunction(called):
+        raise refuse(f"{method}: {name} has a `yield` in it, and {method} {not_yielded}")
+    if inspect.iscoroutinefunction(called):
+        raise refuse(
+            f"{method}: {name} is declared as `async def`, and {method} does not wait for it; AsyncDataStream calls "
+            "such functions (docs/how-to/call-a-service.md)"
+        )
 
 
 def check_instance(method: str, argument: str, value: object, classes: tuple[type, ...], expected: str) -> None:

@@ -8,9 +8,16 @@ from penstock.common.timestamp_assigner import FunctionTimestampAssigner
 from penstock.common.typeinfo import TypeInformation, Types
 from penstock.common.watermark_strategy import WatermarkStrategy
 from penstock.functions.columnar import ColumnarFunction
+from penstock.functions.keyed_adapters import (
+    KeyedFilterAdapter,
+    KeyedFlatMapAdapter,
+    KeyedFunctionAdapter,
+    KeyedMapAdapter,
+)
 from penstock.plan.nodes import (
     Edge,
     ExchangeKind,
+    KeyedProcessNode,
     Node,
     RecordFunctionKind,
     ReduceNode,
@@ -37,6 +44,14 @@ _CALLED = {
     RecordFunctionKind.PROCESS: "a process function has a context",
 }
 """Functions that are called for every record, whatever they do."""
+_KEYED = NotTraceable("it can use state of the key")
+_SORTED = NotTraceable("a batch gives it the records of one key after those of another, each in the order of time")
+_ADAPTED: dict[type[KeyedFunctionAdapter], RecordFunctionKind] = {
+    KeyedMapAdapter: RecordFunctionKind.MAP,
+    KeyedFlatMapAdapter: RecordFunctionKind.FLAT_MAP,
+    KeyedFilterAdapter: RecordFunctionKind.FILTER,
+}
+_PARTITIONER = NotTraceable("a partitioner is asked about every record")
 
 
 class TraceFunctions:
@@ -59,6 +74,8 @@ def _traced(plan: Plan, node: Node, before: dict[int, Node]) -> Node:
         return _with_traced_timestamps(node, node.watermark_strategy)
     if isinstance(node, ReduceNode):
         return _with_traced_reduction(node)
+    if isinstance(node, KeyedProcessNode):
+        return _with_traced_keyed_function(plan, node, before)
     if type(node) is not StatelessNode:
         return node
     if isinstance(node.function, ColumnarFunction):
@@ -75,7 +92,25 @@ def _with_traced_reduction(node: ReduceNode) -> ReduceNode:
         return dataclasses.replace(node, not_traced=_told(refusal, node))
 
 
-def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> Node:
+def _with_traced_keyed_function(plan: Plan, node: KeyedProcessNode, before: dict[int, Node]) -> Node:
+    """A function of single records behind a key is traced where it cannot use state of the key."""
+    adapter = node.function if isinstance(node.function, KeyedFunctionAdapter) else None
+    if _is_ours(node.function if adapter is None else adapter.wrapped_function):
+        return node
+    if adapter is None or adapter.can_use_state:
+        return dataclasses.replace(node, not_traced=_told(_KEYED, node))
+    if plan.batch:
+        # What is sorted by key comes key by key: columns of a few records each would be no gain.
+        return dataclasses.replace(node, not_traced=_told(_SORTED, node))
+    common = {field.name: getattr(node, field.name) for field in dataclasses.fields(Node)}
+    stateless = StatelessNode(**common, function=adapter.wrapped_function, function_kind=_ADAPTED[type(adapter)])
+    made = _with_traced_function(plan, stateless, before)
+    if isinstance(made, TracedNode):
+        return dataclasses.replace(made, kind_before=node.kind)
+    return dataclasses.replace(node, not_traced=made.not_traced)
+
+
+def _with_traced_function(plan: Plan, node: StatelessNode, before: dict[int, Node]) -> StatelessNode:
     try:
         if node.function_kind in _CALLED:
             raise NotTraceable(_CALLED[node.function_kind])
@@ -144,6 +179,9 @@ def _program(node: StatelessNode, input_type: TypeInformation) -> MapProgram | F
 def _with_traced_key(edge: Edge, sender: Node, target: Node) -> Edge:
     exchange = edge.exchange
     selector = exchange.key_selector
+    if exchange.kind is ExchangeKind.CUSTOM and not _is_ours(exchange.partitioner):
+        made = dataclasses.replace(exchange, not_traced=_told(_PARTITIONER, target))
+        return dataclasses.replace(edge, exchange=made)
     record_type = sender.output_type if edge.side_output is None else sender.side_outputs.get(edge.side_output)
     if edge.side_output is None and isinstance(sender, TracedNode) and sender.form is not None:
         record_type = sender.form

@@ -85,7 +85,7 @@ def _node_line(node: Node) -> str:
         facts.append(node.expression.text)
     if isinstance(node, TracedNode):
         facts.append(f"traced: {node.program_text}")
-    elif isinstance(node, StatelessNode | ReduceNode) and node.not_traced:
+    elif isinstance(node, StatelessNode | ReduceNode | KeyedProcessNode) and node.not_traced:
         facts.append(f"not traced: {node.not_traced}")
     if isinstance(node, ReduceNode) and node.reduction is not None:
         facts.append(f"recognised as {node.reduction}")

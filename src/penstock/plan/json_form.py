@@ -40,12 +40,13 @@ def fingerprint(plan: Plan) -> str:
     """64 hex digits that differ where state of one plan does not fit the other as it lies.
 
     It covers operators by uid with their kind, parallelism and max parallelism, the edges and exchanges
-    between them, whether the job runs as batch and, in an optimized plan, who runs in which stage and chain. Names
+    between them, whether the job runs as batch and, in an optimized plan, who runs in which stage and chain. The order
+    of statements in the program counts only where it numbers the exchanges: event time is kept by these numbers. Names
     and code are left out.
     """
     uid = {node.id: node.uid for node in plan.nodes}
     nodes = sorted((node.uid, node.kind, node.parallelism, node.max_parallelism) for node in plan.nodes)
-    edges = sorted(
+    edges = [
         (
             uid[edge.source],
             uid[edge.target],
@@ -55,12 +56,14 @@ def fingerprint(plan: Plan) -> str:
             edge.order,
         )
         for edge in plan.edges
-    )
+    ]
     chains = plan.layout.chains if plan.layout is not None else ()
     layout = sorted((chain.level, sorted(uid[node_id] for node_id in chain.nodes)) for chain in chains)
-    parts: list[Any] = [nodes, edges, layout]
+    parts: list[Any] = [nodes, sorted(edges), layout]
     if plan.batch:
         parts.append("batch")
+    elif plan.layout is not None:
+        parts.append([place for place, edge in zip(edges, plan.edges, strict=True) if not plan.is_chained(edge)])
     text = json.dumps(parts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -104,6 +104,8 @@ class KeyedProcessNode(Node):
     """A `KeyedProcessFunction`: state and timers per key."""
 
     function: Any
+    not_traced: str = ""
+    """Why the function is not computed over columns, where the optimizer looked at it."""
 
     @property
     def is_keyed(self) -> bool:  # noqa: D102
@@ -192,7 +194,7 @@ class Exchange:
     partitioner: Callable[[Any, int], int] | None = None
     """CUSTOM: (key, number of subtasks) -> subtask."""
     not_traced: str = ""
-    """HASH by a function that could not be traced: why."""
+    """HASH by a function that could not be traced, and CUSTOM: why."""
     call_site: CallSite = field(default=UNKNOWN_CALL_SITE, compare=False)
     """HASH: the line of the program that names the key."""
 

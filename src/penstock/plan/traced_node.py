@@ -22,3 +22,10 @@ class TracedNode(StatelessNode):
     """The fields of the record that the function looks at, in columns and in Python; None: it may be any."""
     form: TypeInformation | None = None
     """Where the results have no declared type: the type of which they have columns while they stay in the chain."""
+    kind_before: str = ""
+    """That of the node in whose place it is, where it was another: how results are computed does not change what state
+    fits."""
+
+    @property
+    def kind(self) -> str:  # noqa: D102
+        return self.kind_before or super().kind

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.errors import StateError
 from penstock.functions.adapt import timer_callable
+from penstock.functions.lost_results import telling_lost_results
 from penstock.functions.timer_service import TimeDomain
 from penstock.runtime.contexts import CurrentKey, KeyedContext, KeyedTimerContext
 from penstock.runtime.failures import user_function_error
@@ -30,7 +31,8 @@ class KeyedFunctionOperator(FunctionOperator):
         side_output_codecs: Mapping[str, RecordCodec] | None = None,
     ) -> None:
         super().__init__(function, output_codec, side_output_codecs)
-        self._on_timer: Callable[[int, Any], Iterable[Any] | None] | None = timer_callable(function)
+        on_timer = timer_callable(function)
+        self._on_timer: Callable[[int, Any], Iterable[Any] | None] | None = on_timer and telling_lost_results(on_timer)
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.common.batch import Batch
 from penstock.functions.adapt import process_callable
+from penstock.functions.lost_results import telling_lost_results
 from penstock.runtime.contexts import KeyedContext
 from penstock.runtime.keyed_function_operator import KeyedFunctionOperator
 from penstock.runtime.operator import OperatorContext
@@ -14,7 +15,7 @@ class KeyedProcessOperator(KeyedFunctionOperator):
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
-        self._process_element = process_callable(self._function)
+        self._process_element = telling_lost_results(process_callable(self._function))
         super().open(context)
         self._record_context = KeyedContext(self._timers, self._sender, self._current_key)
 

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.common.batch import Batch
 from penstock.functions.adapt import filter_callable, flat_map_callable, map_callable, process_callable
 from penstock.functions.columnar import ColumnarFunction
+from penstock.functions.lost_results import telling_lost_results
 from penstock.runtime.contexts import RecordContext
 from penstock.runtime.function_operator import FunctionOperator
 from penstock.runtime.operator import OperatorContext
@@ -25,9 +26,10 @@ class MapOperator(FunctionOperator):
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Calls the function for every record."""
-        records = iter(batch.values)
+        function, records = self._map, iter(batch.values)
         try:
-            values = list(map(self._map, records))
+            # No `map` around what users wrote: a StopIteration of theirs would end it, and lose the rest in silence.
+            values = [function(record) for record in records]
         except Exception as error:
             raise self._record_failure(error, batch, records) from error
         self._sender.send(values, batch.timestamps)
@@ -44,9 +46,9 @@ class FilterOperator(FunctionOperator):
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Asks the function about every record."""
-        records = iter(batch.values)
+        function, records = self._filter, iter(batch.values)
         try:
-            answers = list(map(bool, map(self._filter, records)))
+            answers = [bool(function(record)) for record in records]
         except Exception as error:
             raise self._record_failure(error, batch, records) from error
         timestamps = batch.timestamps and list(compress(batch.timestamps, answers))
@@ -60,7 +62,7 @@ class FlatMapOperator(FunctionOperator):
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
-        self._flat_map = flat_map_callable(self._function)
+        self._flat_map = telling_lost_results(flat_map_callable(self._function))
         super().open(context)
         self._record_context = RecordContext(UnkeyedTimerService(self, context), self._sender)
 
@@ -69,8 +71,8 @@ class FlatMapOperator(FunctionOperator):
         if batch.timestamps is not None:
             self._process_batch(self._process_element, self._record_context, batch)
             return
-        records = iter(batch.values)
-        results = chain.from_iterable(result for result in map(self._flat_map, records) if result is not None)
+        function, records = self._flat_map, iter(batch.values)
+        results = chain.from_iterable(result for record in records if (result := function(record)) is not None)
         self._send_all(results, None, lambda error: self._record_failure(error, batch, records))
 
     def _process_element(self, value: Any, _ctx: Any) -> Iterable[Any] | None:
@@ -82,7 +84,7 @@ class ProcessOperator(FunctionOperator):
 
     def open(self, context: OperatorContext) -> None:
         """Opens the user function."""
-        self._process_element = process_callable(self._function)
+        self._process_element = telling_lost_results(process_callable(self._function))
         super().open(context)
         self._record_context = RecordContext(UnkeyedTimerService(self, context), self._sender)
 

@@ -136,13 +136,16 @@ class TimestampsAndWatermarks(WatermarkOutput):
         else:
             self._process_one_by_one(generator, stamped)
 
-    def tick(self) -> None:
-        """Processing time has come to that of the context: asks the generator, or gives up waiting for records."""
+    def tick(self, has_more: Callable[[], bool] = lambda: False) -> None:
+        """Processing time has come to that of the context: asks the generator, or gives up waiting for records.
+
+        `has_more` says whether there are some that only wait for their turn.
+        """
         if self._context.batch or self._context.watermark_interval == 0:
             return
         now = self._context.processing_time
         timeout = self._strategy.idle_timeout_ms
-        if timeout is not None and now - self._quiet_since >= timeout:
+        if timeout is not None and now - self._quiet_since >= timeout and not has_more():
             self.mark_idle()
             return
         self._asked_at = now
@@ -228,9 +231,9 @@ class TimestampsAndWatermarks(WatermarkOutput):
         before: Iterator[int] = repeat(MIN_TIMESTAMP)
         if batch.timestamps is not None:
             before = (MIN_TIMESTAMP if stamp is None else stamp for stamp in batch.timestamps)
-        records = iter(batch.values)
+        extract, records = assigner.extract_timestamp, iter(batch.values)
         try:
-            stamps: list[Any] = list(map(assigner.extract_timestamp, records, before))
+            stamps: list[Any] = [extract(record, stamp) for record, stamp in zip(records, before, strict=False)]
         except Exception as error:
             record = batch.values[len(batch) - length_hint(records) - 1]
             raise user_function_error(error, self._context, record=record) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from functools import reduce
 from operator import attrgetter, itemgetter
@@ -56,7 +57,8 @@ def _method_of(given: Function | TimestampAssigner, method: str) -> types.Functi
         raise NotTraceable(f"{cls.__qualname__} wants to be opened or closed")
     if checkpointed_part(given) is not None:
         raise NotTraceable(f"{cls.__qualname__} has state of its own")
-    function = getattr(cls, method, None)
+    # As it is in the class: a static method is not given the object.
+    function = inspect.getattr_static(cls, method, None)
     if not isinstance(function, types.FunctionType) or method in vars(given):
         raise NotTraceable(f"{cls.__qualname__}.{method} is no plain method")
     return function

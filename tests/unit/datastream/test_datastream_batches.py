@@ -57,12 +57,14 @@ NESTED: dict[str, tuple[Any, list[Any]]] = {
     "rows": (Types.ROW_NAMED(["n"], [Types.LONG()]), [Row(n=EXACT), Row(n=None), None]),
     "maps": (Types.MAP(Types.STRING(), Types.LONG()), [{"a": EXACT, "b": None}, {}, None]),
     "lists of rows": (Types.LIST(Types.ROW_NAMED(["n"], [Types.INT()])), [[Row(n=1), Row(n=None)], [Row(n=2)]]),
+    "lists of floats": (Types.LIST(Types.DOUBLE()), [[1.5, None], [None], []]),
+    "lists of dates": (Types.LIST(Types.SQL_DATE()), [[dt.date(2024, 2, 29), None], [dt.date(1, 1, 1)]]),
 }
 
 
 @pytest.mark.parametrize("format_", ["arrow", "pandas", "numpy"])
 @pytest.mark.parametrize("name", NESTED)
-def test_integers_stay_integers_where_one_beside_them_is_missing(
+def test_values_inside_of_others_stay_what_they_are_where_one_is_missing(
     env: StreamExecutionEnvironment, name: str, format_: Any
 ) -> None:
     nested, values = NESTED[name]

@@ -46,6 +46,15 @@ class Double(MapFunction):
         return 2 * value
 
 
+class Yields(MapFunction):
+    def map(self, value: int) -> Any:
+        yield value
+
+
+async def asked(value: int) -> int:
+    return value
+
+
 TAG = OutputTag("t", Types.STRING())
 
 
@@ -55,6 +64,11 @@ TAG = OutputTag("t", Types.STRING())
         (lambda s: s.map(None), "map: `func` is None; expected a function of one record or a MapFunction"),
         (lambda s: s.map(3), "map: `func` is 3 (int)"),
         (lambda s: s.map(Double), "write Double(...), not Double"),
+        (lambda s: s.map(Yields()), "map: Yields.map has a `yield` in it, and map takes the one result"),
+        (lambda s: s.filter(asked), "filter: asked is declared as `async def`, and filter does not wait for it"),
+        (lambda s: s.key_by(str).map(Yields().map), "map: Yields.map has a `yield` in it"),
+        (lambda s: s.add_sink(Yields().map), "add_sink: Yields.map has a `yield` in it, and add_sink only calls it"),
+        (lambda s: s.add_sink(asked), "add_sink: asked is declared as `async def`, and add_sink does not wait for it"),
         (lambda s: s.filter(Double()), "filter: `func`"),
         (lambda s: s.flat_map("x"), "flat_map: `func` is 'x' (str)"),
         (lambda s: s.map(str, output_type="INT"), "map: `output_type` is 'INT' (str); expected a type"),

@@ -8,11 +8,12 @@ import pytest
 
 from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.common.errors import ConfigurationError
-from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from penstock.datastream.functions import FilterFunction, MapFunction, RuntimeContext
 from penstock.execution.submit import plan_to_run
 from penstock.optimizer.trace_functions import TraceFunctions
 from penstock.plan.json_form import fingerprint
-from penstock.plan.nodes import Node, StatelessNode
+from penstock.plan.nodes import KeyedProcessNode, Node, StatelessNode
 from penstock.plan.plan import Plan
 from penstock.plan.traced_node import TracedNode
 from penstock.tracing import TracedKey
@@ -144,3 +145,70 @@ def test_keys_times_and_reductions_that_are_not_traced_say_why(env: StreamExecut
     assert f"Reduce 'Reduce' | {undeclared}" in plan
     assert f"hash(<lambda>) ({undeclared}" in plan
     assert "| not traced: it uses 'str' as a value; what it captures must be a constant at test_optimizer" in plan
+
+
+class Doubled(MapFunction):
+    """Has no `open`, so that there is no state that it could use."""
+
+    def map(self, value: Any) -> Any:
+        return value[1] * 2
+
+
+class First(FilterFunction):
+    """Could use state: it is opened."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen: set[str] = set()
+
+    def filter(self, value: Any) -> bool:
+        return value[0] not in self.seen
+
+
+def test_functions_behind_a_key_that_cannot_use_state_are_traced(env: StreamExecutionEnvironment) -> None:
+    keyed = env.from_collection([("a", 1), ("b", -2)], PAIR).key_by(0)
+    keyed.map(lambda r: r[1] + 1, Types.LONG()).name("more").print()
+    keyed.map(Doubled(), Types.LONG()).name("doubled").print()
+    keyed.filter(lambda r: r[1] > 0).name("kept").print()
+    plan = env.get_plan()
+    optimized = TraceFunctions().apply(plan)
+    traced = nodes(optimized)
+    assert all(isinstance(traced[name], TracedNode) for name in ("more", "doubled", "kept"))
+    assert fingerprint(optimized) == fingerprint(plan)
+
+
+def test_functions_behind_a_key_that_are_not_traced_say_why(env: StreamExecutionEnvironment) -> None:
+    keyed = env.from_collection([("a", 1), ("b", -2)], PAIR).key_by(0)
+    keyed.map(lambda r: print(r[0])).name("shown").print()
+    keyed.flat_map(lambda r: r).name("parts").print()
+    found = nodes(TraceFunctions().apply(env.get_plan()))
+    reasons = {name: found[name].not_traced.partition(" at ")[0] for name in ("shown", "parts")}  # type: ignore[attr-defined]
+    assert reasons == {
+        "shown": "it calls print, which is not known to be pure",
+        "parts": "a flat_map gives any number of records",
+    }
+    assert all(isinstance(found[name], KeyedProcessNode) for name in reasons)
+
+
+def test_functions_behind_a_key_that_can_use_state_say_so(env: StreamExecutionEnvironment) -> None:
+    keyed = env.from_collection([("a", 1), ("b", -2)], PAIR).key_by(0)
+    keyed.filter(First()).name("first").print()
+    keyed.process(lambda r, ctx: [r]).name("processed").print()
+    traced = nodes(TraceFunctions().apply(env.get_plan()))
+    for name in ("first", "processed"):
+        node = traced[name]
+        assert isinstance(node, KeyedProcessNode)
+        assert node.not_traced.startswith("it can use state of the key at test_optimizer_trace_functions.py:")
+
+
+def test_functions_behind_a_key_get_the_records_of_a_batch_sorted(env: StreamExecutionEnvironment) -> None:
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    stamps = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda r, before: -r[1])
+    pairs = env.from_collection([("b", 1), ("a", 2), ("b", 3), ("a", 4)], PAIR).assign_timestamps_and_watermarks(stamps)
+    kept = pairs.key_by(0).filter(lambda r: r[1] < 4)
+    assert list(kept.execute_and_collect()) == [("a", 2), ("b", 3), ("b", 1)]
+
+
+def test_partitioners_say_that_they_are_called(env: StreamExecutionEnvironment) -> None:
+    pairs = env.from_collection([("a", 1), ("b", -2)], PAIR)
+    pairs.partition_custom(lambda key, subtasks: key % subtasks, lambda r: r[1]).print()
+    assert "(not traced: a partitioner is asked about every record at test_optimizer_trace" in env.explain()

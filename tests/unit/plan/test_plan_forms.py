@@ -100,6 +100,17 @@ def test_where_an_operator_runs_is_in_the_fingerprint() -> None:
     assert fingerprint(optimize(chained)) != fingerprint(optimize(in_own_group))
 
 
+def test_the_numbers_of_exchanges_are_in_the_fingerprint() -> None:
+    nodes = source(1), keyed(2), keyed(3), sink(4), sink(5)
+    to_sinks = Edge(2, 4), Edge(3, 5)
+    one = plan(*nodes, Edge(1, 2, HASH), Edge(1, 3, HASH), *to_sinks)
+    other = plan(*nodes, Edge(1, 3, HASH), Edge(1, 2, HASH), *to_sinks)
+    assert fingerprint(one) == fingerprint(other)
+    assert fingerprint(optimize(one)) != fingerprint(optimize(other))
+    reordered = plan(*nodes, *to_sinks, Edge(1, 2, HASH), Edge(1, 3, HASH))
+    assert fingerprint(optimize(one)) == fingerprint(optimize(reordered))
+
+
 def test_ids_do_not_change_the_fingerprint() -> None:
     nodes = (source(11, uid="uid-1"), keyed(7, uid="uid-2"), sink(5, uid="uid-3"))
     assert fingerprint(plan(*nodes, Edge(7, 5), Edge(11, 7, HASH))) == fingerprint(counting())

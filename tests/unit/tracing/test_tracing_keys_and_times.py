@@ -157,10 +157,16 @@ class Counting(MapFunction):
         return self.count
 
 
+class Halves(MapFunction):
+    @staticmethod
+    def map(value: Any, parts: int = 2) -> int:  # type: ignore[override]
+        return parts
+
+
 def test_methods_of_function_objects() -> None:
     assert mapped(Scaled(1), RECORD, Types.LONG(), RECORDS[:2]) == [7, -5]
     assert kept(Positive(), RECORD, RECORDS[:2]) == [True, False]
-    for untraced in (Opened(), Measured(), Counting()):
+    for untraced in (Opened(), Measured(), Counting(), Halves()):
         with pytest.raises(NotTraceable):
             trace_map(untraced, RECORD, Types.LONG())
     function = Scaled(1)

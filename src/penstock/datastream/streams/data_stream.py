@@ -15,6 +15,7 @@ from penstock.datastream.arguments import (
     check_function,
     check_instance,
     check_not_a_class,
+    check_runs_when_called,
     check_text,
     check_watermark_strategy,
     describe,
@@ -382,11 +383,14 @@ class DataStream(BatchingStream, JoiningStream, PartitioningStream, StreamSettin
         """
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
-        if isinstance(sink_func, SinkFunction):
-            return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())
         check_not_a_class("add_sink", "sink_func", sink_func, (Sink, Function))
-        if sink_func is None or isinstance(sink_func, Function) or not callable(sink_func):
+        if isinstance(sink_func, SinkFunction):
+            called = sink_func.invoke
+        elif isinstance(sink_func, Function) or not callable(sink_func):
             raise refuse_argument("add_sink", "sink_func", sink_func, "a SinkFunction or a function of one record")
+        else:
+            called = sink_func
+        check_runs_when_called("add_sink", called, "only calls it: nothing of it would run")
         return self.program.sink(FunctionSink(sink_func), "Sink", self.upstreams, self.get_type())
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:

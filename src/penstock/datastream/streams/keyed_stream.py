@@ -6,12 +6,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from penstock.datastream.adapters import (
-    KeyedFilterAdapter,
-    KeyedFlatMapAdapter,
-    KeyedFunctionAdapter,
-    KeyedMapAdapter,
-)
 from penstock.datastream.arguments import check_function, refuse
 from penstock.datastream.batch_functions import process_batches
 from penstock.datastream.expression_arguments import FlatMapHint, MapHint, is_expression
@@ -41,6 +35,12 @@ from penstock.functions import (
 )
 from penstock.functions.batches import KeyedBatchContext
 from penstock.functions.field_aggregation import FieldAggregation, FieldReduceFunction
+from penstock.functions.keyed_adapters import (
+    KeyedFilterAdapter,
+    KeyedFlatMapAdapter,
+    KeyedFunctionAdapter,
+    KeyedMapAdapter,
+)
 from penstock.plan.nodes import Exchange, KeyedProcessNode, ReduceNode
 from penstock.windows import WindowAssigner
 

@@ -68,9 +68,9 @@ def selected_keys(batch: Batch, exchange: Exchange) -> list[Any]:
     assert exchange.key_selector is not None
     if isinstance(exchange.key_selector, ExpressionKey):
         return codec_for(exchange.key_selector.type).to_values(_computed_columns(batch, exchange.key_selector))
-    values = iter(batch.values)
+    select, values = exchange.key_selector, iter(batch.values)
     try:
-        return list(map(exchange.key_selector, values))
+        return [select(value) for value in values]
     except Exception as error:
         raise RecordFailure(batch.values[len(batch) - length_hint(values) - 1]) from error
 

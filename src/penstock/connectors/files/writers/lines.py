@@ -27,7 +27,7 @@ class _EncodingWriter(BulkWriter):
         self._encoder = encoder
 
     def write(self, batch: Batch) -> None:
-        self._file.write(b"".join(map(self._encoder.encode, batch.values)))
+        self._file.write(b"".join([self._encoder.encode(value) for value in batch.values]))
 
 
 class _TextWriter(BulkWriter):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.functions import KeyedProcessFunction, RuntimeContext
 from penstock.functions.adapt import (
     close_function,
     filter_callable,
@@ -13,6 +12,9 @@ from penstock.functions.adapt import (
     map_callable,
     open_function,
 )
+from penstock.functions.checkpointed import checkpointed_part
+from penstock.functions.function import Function, RuntimeContext
+from penstock.functions.process import KeyedProcessFunction
 
 
 class KeyedFunctionAdapter(KeyedProcessFunction):
@@ -26,6 +28,13 @@ class KeyedFunctionAdapter(KeyedProcessFunction):
     def wrapped_function(self) -> Any:
         """The function inside."""
         return self._wrapped
+
+    @property
+    def can_use_state(self) -> bool:
+        """Whether the function inside can ask for state of the key: it does so when it is opened, or initialized."""
+        opens = getattr(self._wrapped, "open", None)
+        is_opened = opens is not None and getattr(opens, "__func__", None) is not Function.open
+        return is_opened or checkpointed_part(self._wrapped) is not None
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Opens the function inside."""
