@@ -7,18 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from penstock.common import Configuration, Types
+from penstock.common import Configuration, Row, Types, WatermarkStrategy
 from penstock.common.errors import CheckpointError, ConfigurationError, JobExecutionException, UnsupportedError
 from penstock.connectors.files import FileSink, FileSource, TextLineFormat
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
+from penstock.datastream.functions import KeyedBatchContext, KeyedProcessFunction, RuntimeContext
 from penstock.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from penstock.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.engine.epochs.job_snapshot import SavepointSnapshot
 from penstock.engine.epochs.restore import StateRestore
 from penstock.engine.epochs.upgrade import Outcome
 from penstock.engine.stages.compiled import CompiledJob, compile_plan
+from penstock.expressions import count, window_end
 from penstock.optimizer.pipeline import optimize
 from penstock.state import Savepoint, migrate
 from penstock.state.savepoints.header import SourceDescription
@@ -226,6 +230,148 @@ def test_what_operators_have_counted_goes_on_from_a_savepoint(tmp_path: Path) ->
     assert counts["sum"] == {"in": 100, "out": 100}
     assert counts["sink"]["in"] == 100 - savepoint.records_read, "it has another uid in the savepoint"
     assert "other" not in counts
+
+
+@pytest.mark.parametrize(
+    ("first", "disabled", "second", "reason"),
+    [
+        (SlidingEventTimeWindows.of(10, 5), "reduce-in-columns", SlidingEventTimeWindows.of(10, 5), "they overlap"),
+        (TumblingEventTimeWindows.of(10), "reduce-in-columns", TumblingEventTimeWindows.of(15), "is none of"),
+        (TumblingEventTimeWindows.of(10), "", TumblingEventTimeWindows.of(15), "were those of"),
+        (TumblingEventTimeWindows.of(10), "", EventTimeSessionWindows.with_gap(10), "were no sessions"),
+    ],
+)
+def test_open_windows_that_cannot_be_gone_on_with_are_refused_as_foretold(
+    first: Any, disabled: str, second: Any, reason: str, tmp_path: Path
+) -> None:
+    def summing(windows: Any, disabled: str) -> Any:
+        configuration = Configuration().set_string("execution.engine", "local")
+        configuration.set_string("execution.checkpointing.dir", str(tmp_path / "checkpoint"))
+        configuration.set_string("execution.runtime-mode", "STREAMING")
+        configuration.set_string("execution.epoch.max-records", "20")
+        configuration.set_string("optimizer.disabled-rules", disabled)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+        rows = [(number % 3, number) for number in range(200)]
+        pairs = env.from_collection(rows, Types.TUPLE([Types.LONG(), Types.LONG()])).uid("pairs")
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner("f1")
+        keyed = pairs.assign_timestamps_and_watermarks(strategy).uid("timed").key_by("f0")
+        sums = keyed.window(windows).sum("f1").uid("sums").map(str, Types.STRING())
+        sums.sink_to(FileSink(str(tmp_path / "out"), "text")).uid("sink")
+        return env
+
+    AtEpoch(4).run(summing(first, disabled).execute_async, lambda client: client.cancel())
+    assert summing(first, disabled).check_upgrade(str(tmp_path / "checkpoint")).is_possible
+    env = summing(second, "")
+    refused = env.check_upgrade(str(tmp_path / "checkpoint")).of(Outcome.REFUSED)
+    assert [item.uid for item in refused] == ["sums"]
+    assert reason in refused[0].reason
+    with pytest.raises(JobExecutionException, match=reason):
+        env.execute()
+
+
+def summed_in_batches(batch: pa.RecordBatch, ctx: KeyedBatchContext) -> pa.RecordBatch:
+    state = ctx.get_state(ValueStateDescriptor("sum", Types.LONG()))
+    before = state.get_many(ctx.distinct_keys).fill_null(0).to_numpy()
+    sums = before + np.bincount(ctx.key_codes, weights=batch["number"]).astype(np.int64)
+    state.put_many(ctx.distinct_keys, sums)
+    return pa.record_batch({"key": ctx.distinct_keys, "number": sums})
+
+
+class Summed(KeyedProcessFunction):
+    def __init__(self, *, with_timers: bool = False) -> None:
+        self.with_timers = with_timers
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.state = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+
+    def process_element(self, value: Row, ctx: KeyedProcessFunction.Context) -> Iterator[Row]:
+        self.state.update((self.state.value() or 0) + value.number)
+        if self.with_timers:
+            ctx.timer_service().register_event_time_timer(1_000)
+        yield Row(key=value.key, number=self.state.value())
+
+
+def summing(directory: Path, function: Any, **options: str) -> Any:
+    configuration = Configuration().set_string("execution.engine", "local")
+    configuration.set_string("execution.checkpointing.dir", str(directory / "checkpoint"))
+    configuration.set_string("execution.runtime-mode", "STREAMING")
+    configuration.set_string("execution.epoch.max-records", "20")
+    for key, value in options.items():
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+    record = Types.ROW_NAMED(["key", "number"], [Types.LONG(), Types.LONG()])
+    keyed = env.from_collection([Row(key=n % 3, number=n) for n in range(100)], record).uid("numbers").key_by("key")
+    sums = keyed.process(function, record) if isinstance(function, Summed) else keyed.process_batches(function, record)
+    sums.uid("sums").map(str, Types.STRING()).sink_to(FileSink(str(directory / "out"), "text")).uid("sink")
+    return env
+
+
+@pytest.mark.parametrize(("first", "second"), [(Summed(), summed_in_batches), (summed_in_batches, Summed())])
+def test_a_function_of_batches_goes_on_with_the_state_of_one_of_records_and_back(
+    first: Any, second: Any, tmp_path: Path
+) -> None:
+    AtEpoch(3).run(summing(tmp_path, first).execute_async, lambda client: client.cancel())
+    env = summing(tmp_path, second)
+    assert env.check_upgrade(str(tmp_path / "checkpoint")).is_possible
+    env.execute()
+    for key in range(3):
+        assert str(Row(key=key, number=sum(range(key, 100, 3)))) in published(tmp_path / "out")
+
+
+def test_timers_are_not_left_to_a_function_of_batches(tmp_path: Path) -> None:
+    first = summing(tmp_path, Summed(with_timers=True))
+    AtEpoch(3).run(first.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "savepoints")))
+    (savepoint,) = (tmp_path / "savepoints").iterdir()
+    env = summing(tmp_path, summed_in_batches)
+    for place in (savepoint, tmp_path / "checkpoint"):
+        (refused,) = env.check_upgrade(str(place)).of(Outcome.REFUSED)
+        assert "it was a KeyedProcess with timers" in refused.reason
+    with pytest.raises(JobExecutionException, match="it was a KeyedProcess with timers"):
+        env.execute()
+
+
+def test_another_number_of_key_groups_is_refused_by_a_checkpoint_as_foretold(tmp_path: Path) -> None:
+    AtEpoch(3).run(summing(tmp_path, Summed()).execute_async, lambda client: client.cancel())
+    env = summing(tmp_path, Summed()).set_max_parallelism(64)
+    (refused,) = env.check_upgrade(str(tmp_path / "checkpoint")).of(Outcome.REFUSED)
+    assert (refused.uid, refused.state) == ("sums", None)
+    with pytest.raises(JobExecutionException, match="'sums' had max parallelism 128 and now has 64") as failure:
+        env.execute()
+    assert refused.reason in str(failure.value)
+
+
+def test_a_stream_takes_up_nothing_from_a_batch(tmp_path: Path) -> None:
+    summing(tmp_path / "batch", Summed(), **{"execution.runtime-mode": "BATCH"}).execute()
+    batch = str(tmp_path / "batch" / "checkpoint")
+    env = summing(tmp_path / "stream", Summed(), **{"execution.savepoint.path": batch})
+    (refused,) = env.check_upgrade(batch).of(Outcome.REFUSED)
+    with pytest.raises(JobExecutionException, match="batch execution has kept no state") as failure:
+        env.execute()
+    assert refused.reason in str(failure.value)
+
+
+def test_statements_in_another_order_find_event_time_where_it_was(tmp_path: Path) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner("at")
+    rows = [Row(key=number % 3, at=number) for number in range(200)]
+
+    def counting(directory: str, sizes: tuple[int, int]) -> Any:
+        configuration = Configuration().set_string("execution.engine", "local")
+        configuration.set_string("execution.checkpointing.dir", str(tmp_path / directory / "checkpoint"))
+        configuration.set_string("execution.runtime-mode", "STREAMING")
+        configuration.set_string("execution.epoch.max-records", "20")
+        env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+        numbers = env.from_collection(rows, Types.ROW_NAMED(["key", "at"], [Types.LONG(), Types.LONG()])).uid("rows")
+        timed = numbers.assign_timestamps_and_watermarks(strategy).uid("timed")
+        for size in sizes:
+            windows = timed.key_by("key").window(TumblingEventTimeWindows.of(size))
+            counts = windows.aggregate(end=window_end(), n=count()).uid(f"count in {size}")
+            counts.map(str, Types.STRING()).sink_to(FileSink(str(tmp_path / directory / "out"), "text")).uid(str(size))
+        return env
+
+    AtEpoch(4).run(counting("changed", (10, 25)).execute_async, lambda client: client.cancel())
+    counting("changed", (25, 10)).execute()
+    counting("same", (10, 25)).execute()
+    assert published(tmp_path / "changed" / "out") == published(tmp_path / "same" / "out")
 
 
 def test_lists_of_no_declared_type_are_taken_up(tmp_path: Path) -> None:

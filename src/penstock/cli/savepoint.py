@@ -8,6 +8,7 @@ import click
 
 from penstock.cli.checkpoint import Checkpoint
 from penstock.cli.program import FAILED
+from penstock.cli.wording import counted
 from penstock.common.errors import PenstockError
 from penstock.engine.epochs.manifest import EPOCH
 from penstock.engine.epochs.savepoints import write_savepoint
@@ -37,7 +38,10 @@ def savepoint(checkpoint: str, target: str, epoch: int | None) -> None:
         click.echo(str(error), err=True)
         sys.exit(FAILED)
     rows = sum(table.rows for table in header.states)
-    click.echo(f"savepoint of '{header.job_name}', epoch {header.epoch}: {len(header.states)} states, {rows:,} rows")
+    click.echo(
+        f"savepoint of '{header.job_name}', epoch {header.epoch}: {counted(len(header.states), 'state')}, "
+        f"{counted(rows, 'row')}"
+    )
     if not published:
         click.echo(
             f"warning: it is not known that all output of epoch {header.epoch} was published. A job that starts from "

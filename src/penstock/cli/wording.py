@@ -30,3 +30,12 @@ def size(number: int) -> str:
         if value < 1024:
             return f"{value:.1f} {unit}"
     return f"{value / 1024:.1f} TiB"
+
+
+def counted(number: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "state"), counted(2000, "row")
+    ('1 state', '2,000 rows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

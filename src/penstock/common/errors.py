@@ -51,6 +51,10 @@ class StateCorruptionError(StateError):
     """A file that holds state is damaged, missing or not the one that the manifest names."""
 
 
+class StateMisfitError(StateError):
+    """What is stored is not what the program asks for; however often the job is restarted, it is refused again."""
+
+
 class LocalStoreFullError(StateError):
     """The executor's local disk, or the map of the local store, is full."""
 

@@ -143,6 +143,11 @@ class Source(ABC):
     """False for a source that cannot be pickled itself: what its `prepared` returns is read in its place."""
 
     @property
+    def position_kind(self) -> str:
+        """Which sources understand its positions: those with the same name here, which is that of the class."""
+        return type(self).__name__
+
+    @property
     def broken_records_tag(self) -> OutputTag | None:
         """The side output for records that cannot be read, where there is one."""
         return None

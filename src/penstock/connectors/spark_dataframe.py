@@ -56,6 +56,11 @@ class SparkDataFrameSource(Source):
         self._type_info = _record_type(dataframe)
 
     @property
+    def position_kind(self) -> str:
+        """That of the source that it is `prepared` as."""
+        return FileSource.__name__
+
+    @property
     def boundedness(self) -> Boundedness:  # noqa: D102
         return Boundedness.BOUNDED
 

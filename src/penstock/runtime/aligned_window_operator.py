@@ -116,12 +116,23 @@ class AlignedWindowOperator(WindowOperator):
         yield from self._closing(queue, until)
 
     def _closing(self, queue: TimerQueue, until: int) -> Steps:
-        """Without lateness, a timer is the end of a window."""
+        """Without lateness, a timer is the end of a window.
+
+        Others are of older programs, which have not put down whose they are. An earlier one is of a trigger; a later
+        one of a program that had lateness: a window that it has kept has fired when its end came.
+        """
         take = self._contents.take
         for timestamp, key, namespace in queue.due(until):
             self._timer_context.record_timestamp = timestamp
             known = self._windows.at(namespace)
-            self._close(key, known, take(key + known.suffix))
+            if timestamp < known.max_timestamp:
+                queue.register(known.max_timestamp, key, namespace)
+                continue
+            inputs = take(key + known.suffix)
+            if timestamp == known.max_timestamp:
+                self._close(key, known, inputs)
+            elif inputs is not None:
+                self._close(key, known, None)
             if len(self._values) >= BATCH_SIZE:
                 yield
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from penstock.common.batch import RecordCodec
-from penstock.common.errors import StateError
+from penstock.common.errors import StateMisfitError
 from penstock.common.typeinfo import TypeInformation
 from penstock.functions.adapt import process_join_callable
 from penstock.functions.join import ProcessJoinFunction
@@ -146,7 +146,7 @@ class IntervalJoinOperator(TimedJoinOperator):
 def _refuse_records(context: OperatorContext, name: str) -> None:
     """Of records that were kept for another kind of join it is not known whether they have had a partner."""
     if has_entries(context, name):
-        raise StateError(
+        raise StateMisfitError(
             f"operator '{context.name}': it has records of an interval_join with another `how`, of which it is not "
             "known which have had a partner; keep `how`, give the operator another uid, or let event time pass all "
             "records before the program changes"

@@ -49,6 +49,14 @@ def take_stored_sessions(context: OperatorContext, name: str) -> list[StoredSess
     return found
 
 
+def stored_merging_windows(context: OperatorContext) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Keys, windows that merge, and those that their contents are kept under: of triggers of the program's own."""
+    place = prefix_of(context.uid, MERGING_WINDOWS)
+    for key, data in context.store.scan(place, end_of_prefix(place)):
+        for window, state_window in serializer_for(MERGING_WINDOWS_TYPE).loads(data).items():
+            yield key_in(key), window, state_window
+
+
 def _sessions(name: str, key: bytes, data: bytes) -> Iterator[StoredSession]:
     if name == SESSIONS_OF_KEYS:
         for start, end, suffix in serializer_for(SESSIONS_TYPE).loads(data):

@@ -98,7 +98,10 @@ class SessionWindowOperator(WindowOperator):
         super().forget_key()
         self._forget_sessions()
 
-    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes) -> None:
+    def _set_timers_anew(self) -> None:
+        self._go_on_with_sessions(SESSIONS_OF_KEYS)
+
+    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes, *, fires: bool = True) -> None:
         session = Session(known.window.start, known.window.end, namespace_suffix(state_window))
         is_past = self._is_event_time and session.end - 1 <= self.current_watermark
         self._set_timer(key, session, is_past=is_past)
@@ -128,10 +131,12 @@ class SessionWindowOperator(WindowOperator):
             first = after
             while first and sessions[first - 1].end >= time:
                 first -= 1
+            # What it touches may be late, too: kept by a program that had more lateness.
+            is_late = end - 1 + lateness <= watermark
+            if is_late and (first == after or sessions[after - 1].end - 1 + lateness <= watermark):
+                self._skip(value, time, had_windows=True)
+                continue
             if first == after:
-                if end - 1 + lateness <= watermark:
-                    self._skip(value, time, had_windows=True)
-                    continue
                 session = self._begin(key, time, end, is_past=end - 1 <= watermark)
                 sessions.insert(after, session)
             else:
@@ -219,7 +224,12 @@ class SessionWindowOperator(WindowOperator):
         """Without lateness: what fires is over."""
         for timestamp, key, name in queue.due(until):
             session = self._named(key, name)
-            if session is not None:
+            if session is None:
+                continue
+            if timestamp > session.end - 1:
+                # It fired when its end came, and was kept by a program that had lateness.
+                self._end_session(key, session, fires=False)
+            else:
                 self._look_at(timestamp, key, session)
         for _, key, _, session in self._over(until):
             if not session.is_over:
@@ -262,8 +272,11 @@ class SessionWindowOperator(WindowOperator):
             if last == timestamp and lateness:
                 self._fire_session(key, session)
                 queue.register(self._cleanup_time(session.end), key, name)
-            if timestamp == self._cleanup_time(session.end):
+            if timestamp >= self._cleanup_time(session.end):
                 self._end_session(key, session, fires=not lateness)
+            elif timestamp > last:
+                # Set by a program that had less lateness.
+                queue.register(self._cleanup_time(session.end), key, name)
             if len(self._values) >= BATCH_SIZE:
                 yield
 

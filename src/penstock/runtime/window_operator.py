@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from penstock.common.batch import Batch, RecordCodec
-from penstock.common.errors import StateError
+from penstock.common.errors import StateError, StateMisfitError
 from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.functions.function import KeyedStateStore
 from penstock.functions.timer_service import TimeDomain
@@ -24,9 +24,10 @@ from penstock.runtime.session_state_form import (
     MERGING_WINDOWS,
     MERGING_WINDOWS_TYPE,
     SESSIONS_OF_KEYS,
+    stored_merging_windows,
     take_stored_sessions,
 )
-from penstock.runtime.timers import TimerQueue
+from penstock.runtime.timers import TimerQueue, timer_prefix
 from penstock.runtime.window_calls import clear_call, window_call
 from penstock.runtime.window_contents import (
     AggregatedContents,
@@ -38,8 +39,19 @@ from penstock.runtime.window_contents import (
 from penstock.runtime.window_contexts import AssignerContext, FunctionContext, TriggerContext
 from penstock.runtime.window_stagger import StaggerState
 from penstock.runtime.window_state import NoWindowState, WindowStateBackend
+from penstock.runtime.window_state_form import (
+    CONTENTS,
+    are_timers_of_another_kind,
+    are_timers_of_others,
+    describe_timers,
+    has_entries,
+    stored_keys,
+    why_windows_of_another_kind,
+)
+from penstock.state.namespaced_keys import namespace_in, without_namespace
+from penstock.state.state_keys import delete_prefix
 from penstock.windows.assigner import MergingWindowAssigner, require_timestamp
-from penstock.windows.definition import WindowDefinition
+from penstock.windows.definition import WindowDefinition, has_usual_trigger
 from penstock.windows.session import SessionWindows
 from penstock.windows.trigger import TriggerResult
 
@@ -78,6 +90,7 @@ class WindowOperator(KeyedFunctionOperator):
         self._lateness = definition.allowed_lateness if self._is_event_time else 0
         self._windows = KnownWindows(assigner.get_window_serializer(), self._lateness)
         self._contents = self._make_contents(context)
+        describe_timers(self._contents.catalogue, definition)
         self._stagger = StaggerState(context, assigner)
         self._values: list[Any] = []
         self._stamps: list[int | None] = []
@@ -117,9 +130,8 @@ class WindowOperator(KeyedFunctionOperator):
     def begin_epoch(self) -> None:
         """Goes on with open windows that another program has left in another form."""
         if not self._knows_the_form:
-            self._go_on_with_columns()
-            if isinstance(self._merging_assigner, SessionWindows):
-                self._go_on_with_sessions()
+            self._refuse_windows_of_another_kind()
+            self._go_on_with_windows()
             self._knows_the_form = True
 
     def process(self, batch: Batch, input_index: int) -> None:
@@ -165,34 +177,100 @@ class WindowOperator(KeyedFunctionOperator):
         for state in (self._contents, self._open_windows, self._trigger_state, self._window_state):
             state.drop_caches()
 
-    def _go_on_with_columns(self) -> None:
+    def _refuse_windows_of_another_kind(self) -> None:
+        """Neither finds what the other has: what merges is stored under other names, and each time has its timers."""
+        context, merges = self._context, self._merging_assigner is not None
+        are_merged = has_entries(context, SESSIONS_OF_KEYS) or has_entries(context, MERGING_WINDOWS)
+        reason = why_windows_of_another_kind(context, self._definition)
+        if merges is not are_merged and (are_merged or has_entries(context, CONTENTS)):
+            before, now = ("merge", "do not") if are_merged else ("do not merge", "do")
+            reason = f"{before}, and those of {self._assigner!r} {now}"
+        if reason is not None:
+            raise StateMisfitError(
+                f"operator '{context.name}': its open windows {reason}; give the operator another uid, or let the "
+                "windows end before the program changes"
+            )
+
+    def _go_on_with_windows(self) -> None:
+        if self._go_on_with_columns():
+            return
+        if isinstance(self._merging_assigner, SessionWindows) and self._go_on_with_sessions(self._form_of_others):
+            return
+        if are_timers_of_others(self._context, self._definition):
+            self._set_timers_anew()
+
+    def _go_on_with_columns(self) -> bool:
         context = self._context
         left = windows_of_columns(context, self._definition, self._assigner_context, self.current_watermark)
-        if left is not None:
-            for key, window, content in left:
-                known = self._windows.of(window)
-                self._contents.put(key + known.suffix, content)
-                self._open_window(key, known, known.namespace)
-            self._flush_windows()
-            remove_windows_of_columns(context)
+        if left is None:
+            return False
+        for key, window, content in left:
+            known = self._windows.of(window)
+            self._contents.put(key + known.suffix, content)
+            self._open_window(key, known, known.namespace)
+        self._flush_windows()
+        remove_windows_of_columns(context)
+        return True
 
-    def _go_on_with_sessions(self) -> None:
+    def _go_on_with_sessions(self, form: str) -> bool:
         """What the trigger has kept for itself is not known to another one."""
-        left = take_stored_sessions(self._context, self._form_of_others)
+        left = take_stored_sessions(self._context, form)
         for key, window, state_window in left:
-            self._open_window(key, self._windows.of(window), state_window)
+            known = self._windows.of(window)
+            if self._is_late(known):
+                # It has fired, and was kept for records that would be too late now.
+                self._contents.remove(key + self._windows.at(state_window).suffix)
+            else:
+                self._open_window(key, known, state_window)
         if left:
             self._flush_windows()
+        return bool(left)
+
+    def _set_timers_anew(self) -> None:
+        """Windows wait for what trigger and lateness say now; a trigger of the program's own keeps its timers."""
+        is_usual = has_usual_trigger(self._definition)
+        if is_usual or are_timers_of_another_kind(self._context, self._definition):
+            for domain in TimeDomain:
+                delete_prefix(self._context.store, timer_prefix(self._context.uid, domain))
+        late: list[tuple[bytes, KnownWindow, bytes]] = []
+        for key, window, state_window in list(self._stored_windows()):
+            known = self._windows.at(window)
+            if self._is_late(known):
+                late.append((key, known, state_window))
+            else:
+                self._open_window(key, known, state_window, fires=is_usual)
+        self._timer_context.firing_domain = TimeDomain.EVENT_TIME
+        self._work(self._close_late(late), self._timer_failure)
+        self._flush_windows()
+
+    def _stored_windows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
+        """Keys, windows, and those that their contents are kept under."""
+        if self._merging_assigner is not None:
+            yield from stored_merging_windows(self._context)
+            return
+        for at in stored_keys(self._context, CONTENTS):
+            window = namespace_in(at)
+            yield without_namespace(at), window, window
+
+    def _close_late(self, late: list[tuple[bytes, KnownWindow, bytes]]) -> Steps:
+        """They have fired, and were kept for records that would be too late now."""
+        for key, known, state_window in late:
+            self._state.current_key = self._pane.key = key
+            self._pane.known = known
+            self._timer_context.record_timestamp = known.cleanup_time
+            merging = None if self._merging_assigner is None else self._merging_set()
+            self._close_window(key + self._windows.at(state_window).suffix, merging)
+        yield
 
     def _flush_windows(self) -> None:
         # What is in the store is what open windows are looked for in.
         for state in (self._contents, self._open_windows, self._timers):
             state.flush()
 
-    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes) -> None:
-        """Opens a window that has contents. A trigger of the program's own hears of it when its end comes."""
+    def _open_window(self, key: bytes, known: KnownWindow, state_window: bytes, *, fires: bool = True) -> None:
+        """Opens a window that has contents. Where it `fires`, its trigger hears of it when its end comes."""
         queue = self._timers.event_time if self._is_event_time else self._timers.processing_time
-        if not self._is_event_time or known.max_timestamp > self.current_watermark:
+        if fires and (not self._is_event_time or known.max_timestamp > self.current_watermark):
             queue.register(known.max_timestamp, key, known.namespace)
         if known.cleanup_time != MAX_TIMESTAMP:
             queue.register(known.cleanup_time, key, known.namespace)

@@ -81,9 +81,15 @@ class StateCatalogue:
         self._entries: dict[bytes, bytes] = {}
 
     def add(
-        self, descriptor: StateDescriptor, kind: str = "", *, form: str | None = None, namespaced: bool = False
+        self,
+        descriptor: StateDescriptor,
+        kind: str = "",
+        *,
+        form: str | None = None,
+        namespaced: bool = False,
+        type_name: str | None = None,
     ) -> None:
-        """Takes in a piece of state; its kind is that of the descriptor unless given.
+        """Takes in a piece of state; its kind and the name of its type are those of the descriptor unless given.
 
         What an older program has stored of it in another form is brought into this one.
         """
@@ -96,7 +102,7 @@ class StateCatalogue:
             self._uid,
             descriptor.name,
             kind,
-            "object" if descriptor.type_info is None else str(descriptor.type_info),
+            type_name or ("object" if descriptor.type_info is None else str(descriptor.type_info)),
             schema.to_text(),
         )
         key = catalogue_key(self._uid, descriptor.name)

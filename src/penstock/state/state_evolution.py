@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.common.errors import StateError
+from penstock.common.errors import StateError, StateMisfitError
 from penstock.common.type_json import TypeJson, type_from_json
 from penstock.common.typeinfo import (
     CollectionTypeInfo,
@@ -60,7 +60,7 @@ def evolve(
     try:
         change = planned_change(stored, wanted, descriptor)
     except IncompatibleTypeError as error:
-        raise StateError(
+        raise StateMisfitError(
             f"{place} does not fit the program: {error}. Declare what was stored, write a migration "
             "(`@migrate`, `descriptor.with_version`), or give the state another name."
         ) from None

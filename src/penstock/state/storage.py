@@ -245,7 +245,7 @@ def _make_durable_directory(directory: Path, root: Path) -> None:
     if exists and directory in _durable_directories:
         return
     if directory == root:
-        directory.mkdir(parents=True, exist_ok=True)
+        _make_root(directory)
     else:
         _make_durable_directory(directory.parent, root)
         directory.mkdir(exist_ok=True)
@@ -253,6 +253,18 @@ def _make_durable_directory(directory: Path, root: Path) -> None:
     if len(_durable_directories) > 10_000:
         _durable_directories.clear()
     _durable_directories.add(directory)
+
+
+def _make_root(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        raise CheckpointUnavailableError(
+            f"the checkpoint directory {root} cannot be made: {error.strerror} ({error.filename}). Give a directory "
+            "(execution.checkpointing.dir) that this program may write to."
+        ) from None
 
 
 def _sync_directory(directory: Path) -> None:
@@ -272,8 +284,17 @@ def open_storage(uri: str) -> CheckpointStorage:
             "system that the driver and all workers see."
         )
     if not separator:
-        return LocalCheckpointStorage(uri)
+        return _local_storage(uri)
     parsed = urllib.parse.urlsplit(uri)
     if parsed.netloc not in ("", "localhost"):
         raise UnsupportedError(f"{uri} names the host {parsed.netloc!r}: a file:// URI has three slashes, file:///path")
-    return LocalCheckpointStorage(urllib.parse.unquote(parsed.path))
+    return _local_storage(urllib.parse.unquote(parsed.path))
+
+
+def _local_storage(path: str) -> CheckpointStorage:
+    storage = LocalCheckpointStorage(path)
+    if Path(storage.location).is_file():
+        raise CheckpointUnavailableError(
+            f"the checkpoint directory {storage.location} is a file. Give a directory (execution.checkpointing.dir)."
+        )
+    return storage

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from penstock.common.errors import StateError
+from penstock.common.errors import StateMisfitError
 from penstock.state.handle import StateHandle
 from penstock.state.own_copy import ATOMS, own_copy
 from penstock.state.state_keys import StateKeys
@@ -139,12 +139,12 @@ def check_time_to_live(store: StateStore, uid: str, name: str, keys: StateKeys, 
     """Refuses state that was written with a time to live and is used without one, and the reverse."""
     is_marked = store.get(_mark(keys)) is not None
     if is_enabled and not is_marked and next(store.scan(*keys.range), None) is not None:
-        raise StateError(
+        raise StateMisfitError(
             f"state '{name}' of operator '{uid}' was written without a time to live and is now used with one: its "
             "values do not say when they were last used. Take the time to live away, or give the state another name."
         )
     if is_marked and not is_enabled:
-        raise StateError(
+        raise StateMisfitError(
             f"state '{name}' of operator '{uid}' was written with a time to live and is now used without one. "
             "Enable it again (any time to live will do), or give the state another name."
         )

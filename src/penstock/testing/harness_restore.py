@@ -15,6 +15,7 @@ from penstock.state.catalogue import StateDescription
 from penstock.state.savepoints.header import OperatorDescription, SavepointHeader, SourceDescription
 from penstock.state.savepoints.row_entries import SubtaskEntry
 from penstock.state.savepoints.subtask_tables import GATE_PREFIX, GENERATOR_TAG, uid_digest
+from penstock.state.savepoints.timer_rows import is_timer
 from penstock.testing.chain_subtask import Entries
 
 Places = Mapping[tuple[int, int], Entries]
@@ -58,6 +59,9 @@ class _HarnessState(JobSnapshot):
 
     def uids_with_state(self) -> set[str]:
         return {uid for uid, _ in self._entries}
+
+    def uids_with_timers(self) -> set[str]:
+        return {uid for uid, (_, key, _) in self._entries if is_timer(key)}
 
     def descriptions(self) -> list[StateDescription]:
         return []

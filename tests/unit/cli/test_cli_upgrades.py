@@ -49,7 +49,7 @@ def made(penstock: Command, program_file: ProgramFile, directory: Path) -> str:
     assert result.exit_code == 0, result.output
     result = penstock("savepoint", checkpoint, target)
     assert result.exit_code == 0, result.output
-    assert result.stdout == "savepoint of 'counts', epoch 2: 1 states, 3 rows\n"
+    assert result.stdout == "savepoint of 'counts', epoch 2: 1 state, 3 rows\n"
     assert result.stderr == ""
     return target
 

@@ -66,11 +66,20 @@ def test_a_declared_type_chooses_columns(run_source):
     assert run_source(source).epoch() == [Row(b="x")]
 
 
+def test_so_does_a_declared_type_of_rows_inside_choose_fields(run_source):
+    inner = Types.ROW_NAMED(["z"], [Types.LONG()])
+    source = ArrowTableSource(pa.table({"a": [{"x": 1, "z": 2}]}), Types.ROW_NAMED(["a"], [inner]))
+    assert run_source(source).epoch() == [Row(a=Row(z=2))]
+
+
 def test_what_does_not_fit_fails_where_the_source_is_made():
     with pytest.raises(SourceError, match="no column c"):
         ArrowTableSource(pa.table({"a": [1]}), Types.ROW_NAMED(["c"], [Types.INT()]))
     with pytest.raises(SourceError, match=r"column a is .* cannot be converted"):
         ArrowTableSource(pa.table({"a": ["x"]}), Types.ROW_NAMED(["a"], [Types.INT()]))
+    rows = pa.table({"a": [[{"x": 1, "z": 2}]]})
+    with pytest.raises(SourceError, match=r"column a has no field a\[\].y"):
+        ArrowTableSource(rows, Types.ROW_NAMED(["a"], [Types.LIST(Types.ROW_NAMED(["x", "y"], [Types.LONG()] * 2))]))
     with pytest.raises(UnsupportedError, match=r"column a: .*duration"):
         dataframe_source(pa.table({"a": pa.array([1], pa.duration("s"))}))
     with pytest.raises(ConfigurationError, match="mixed types"):

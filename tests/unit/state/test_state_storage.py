@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.common.errors import CheckpointError, FencedError, StateCorruptionError, UnsupportedError
+from penstock.common.errors import (
+    CheckpointError,
+    CheckpointUnavailableError,
+    FencedError,
+    StateCorruptionError,
+    UnsupportedError,
+)
 from penstock.state.storage import LocalCheckpointStorage, open_storage
 from services.python_process import run_python
 
@@ -194,6 +200,14 @@ def test_only_the_root_travels(storage: LocalCheckpointStorage) -> None:
     copy = pickle.loads(pickle.dumps(storage))
     assert copy == storage
     assert copy.location == storage.location
+
+
+@pytest.mark.parametrize("directory", ["a file", "a file/checkpoint"])
+def test_a_directory_that_cannot_be_made_is_a_sentence(tmp_path: Path, directory: str) -> None:
+    (tmp_path / "a file").touch()
+    with pytest.raises(CheckpointUnavailableError, match=r"the checkpoint directory .* Give a directory") as refused:
+        open_storage(str(tmp_path / directory)).put_if_absent("manifests/1", b"")
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
 
 def test_storage_by_uri(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ class JobSnapshot(ABC):
     location: str
     is_own: bool = False
     """Whether it is in the checkpoint directory of the job that takes it up."""
+    is_batch: bool = False
+    """Whether it is of batch execution, which keeps no state."""
 
     @abstractmethod
     def parts(self) -> Sequence[SnapshotPart]:
@@ -53,6 +55,10 @@ class JobSnapshot(ABC):
     @abstractmethod
     def uids_with_state(self) -> set[str]:
         """The operators that have state or timers, or a position in a source."""
+
+    @abstractmethod
+    def uids_with_timers(self) -> set[str]:
+        """The operators that have timers; known once all entries were taken."""
 
     @abstractmethod
     def descriptions(self) -> list[StateDescription]:
@@ -86,6 +92,10 @@ class SavepointSnapshot(JobSnapshot):
         found |= {timers.uid for timers in header.timers if timers.files}
         return found | _uids_in_driver(header)
 
+    def uids_with_timers(self) -> set[str]:
+        """The operators that have timers in a table."""
+        return {timers.uid for timers in self.header.timers if timers.files}
+
     def descriptions(self) -> list[StateDescription]:
         """What the header says of its tables."""
         return [
@@ -102,6 +112,7 @@ class CheckpointSnapshot(JobSnapshot):
         self._storage = storage
         self._manifest = manifest
         self.location = storage.location
+        self.is_batch = manifest.plan.get("execution") == "batch"
         operators = read_plan(storage, manifest)
         self._operators = {each.uid: each for each in operators}
         self._found = PartFacts()
@@ -129,6 +140,10 @@ class CheckpointSnapshot(JobSnapshot):
     def uids_with_state(self) -> set[str]:
         """The operators that have entries, a union list or a source's position; known once all entries were taken."""
         return self._found.with_state | _uids_in_driver(self.header)
+
+    def uids_with_timers(self) -> set[str]:
+        """The operators that have timers; known once all entries were taken."""
+        return self._found.with_timers
 
     def descriptions(self) -> list[StateDescription]:
         """What the state says of itself; known once all entries were taken."""

@@ -44,7 +44,7 @@ def describe_plan(job: CompiledJob) -> tuple[OperatorDescription, ...]:
                     parallelism=node.parallelism,
                     max_parallelism=node.max_parallelism,
                     uid_is_given=node.uid_is_given,
-                    source=type(node.source).__name__ if isinstance(node, SourceNode) else "",
+                    source=node.source.position_kind if isinstance(node, SourceNode) else "",
                     chain=chain.head.uid,
                     level=chain.level,
                     edges=(*edges, *links),

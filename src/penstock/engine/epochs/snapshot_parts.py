@@ -14,6 +14,7 @@ from penstock.state.savepoints.header import OperatorDescription, StateTable, Ti
 from penstock.state.savepoints.reading import state_entries, timers_as_entries
 from penstock.state.savepoints.row_entries import SubtaskEntry
 from penstock.state.savepoints.subtask_tables import GATE_PREFIX, GENERATOR_TAG, uid_digest
+from penstock.state.savepoints.timer_rows import is_timer
 from penstock.state.storage import CheckpointStorage
 from penstock.state.stored_states import opened_state, stored_bytes
 
@@ -31,6 +32,8 @@ class PartFacts:
     descriptions: dict[bytes, StateDescription] = field(default_factory=dict[bytes, StateDescription])
     with_state: set[str] = field(default_factory=set[str])
     """The uids of operators that have entries."""
+    with_timers: set[str] = field(default_factory=set[str])
+    """The uids of operators that have timers."""
 
     def add(self, other: PartFacts) -> None:
         """Takes in what was found in another part."""
@@ -40,6 +43,7 @@ class PartFacts:
             self.generators.setdefault(uid, {}).update(generators)
         self.descriptions |= other.descriptions
         self.with_state |= other.with_state
+        self.with_timers |= other.with_timers
 
 
 class SnapshotPart(Protocol):
@@ -93,6 +97,8 @@ class CheckpointPart:
                     facts.descriptions[key] = description_from(value)
                 else:
                     facts.with_state.add(operator.uid)
+                if is_timer(key):
+                    facts.with_timers.add(operator.uid)
                 wanted = max_parallelism.get(operator.uid)
                 if wanted is None:
                     continue

@@ -74,7 +74,8 @@ def upgrade_of_operators(
                 items.append(UpgradeItem(old.uid, old.name, left, f"the program has no such operator{hint}"))
             continue
         if old.uid in with_state:
-            reason = _misfit(old, node) or _lost_files(snapshot, old.uid)
+            has_timers = old.uid in snapshot.uids_with_timers()
+            reason = _misfit(old, node, has_timers=has_timers) or _lost_files(snapshot, old.uid)
             items.append(
                 UpgradeItem(old.uid, old.name or node.name, Outcome.REFUSED if reason else Outcome.KEPT, reason)
             )
@@ -84,6 +85,8 @@ def upgrade_of_operators(
         for uid, node in nodes.items()
         if uid not in known
     ]
+    if snapshot.is_batch and not job.batch:
+        items.append(UpgradeItem("", job.name, Outcome.REFUSED, "batch execution has kept no state that could go on"))
     if job.batch:
         items.append(UpgradeItem("", job.name, Outcome.REFUSED, "batch execution takes up no state"))
     return items
@@ -99,11 +102,17 @@ def _lost_files(snapshot: JobSnapshot, uid: str) -> str:
     )
 
 
-def _misfit(old: OperatorDescription, node: Node) -> str:
-    if old.kind and old.kind != node.kind:
+_IN_BATCHES = {"KeyedProcess": "KeyedBatches", "CoProcess": "KeyedCoBatches"}
+"""Functions that are called for every record, and those that are called for batches with the same state."""
+
+
+def _misfit(old: OperatorDescription, node: Node, *, has_timers: bool) -> str:
+    if has_timers and _IN_BATCHES.get(old.kind) == node.kind:
+        return f"it was a {old.kind} with timers, and is a {node.kind} now, which has none"
+    if old.kind and old.kind not in (node.kind, _IN_BATCHES.get(node.kind)) and _IN_BATCHES.get(old.kind) != node.kind:
         return f"it was a {old.kind} and is a {node.kind} now"
-    if old.source and isinstance(node, SourceNode) and type(node.source).__name__ != old.source:
-        return f"it read a {old.source} and reads a {type(node.source).__name__} now: positions do not fit"
+    if old.source and isinstance(node, SourceNode) and node.source.position_kind != old.source:
+        return f"it read a {old.source} and reads a {node.source.position_kind} now: positions do not fit"
     if node.parallelism > node.max_parallelism:
         return f"its parallelism {node.parallelism} is above the max parallelism {node.max_parallelism}"
     return ""

@@ -32,6 +32,10 @@ class FollowedSource(Source, LiveSource):
         self._live = source
 
     @property
+    def position_kind(self) -> str:  # noqa: D102
+        return self._source.position_kind
+
+    @property
     def broken_records_tag(self) -> OutputTag | None:  # noqa: D102
         return self._source.broken_records_tag
 

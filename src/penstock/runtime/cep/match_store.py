@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any
 
-from penstock.common.errors import StateError
+from penstock.common.errors import StateError, StateMisfitError
 from penstock.runtime.cep.matches import Cell, Event, KeyMatches, PartialMatch
 from penstock.runtime.cep.nfa import Nfa
 from penstock.state.catalogue import StateCatalogue
@@ -164,7 +164,7 @@ class MatchStore:
         for name, cell, order, start_time, previous_time in rows:
             node = self._nfa.node(name)
             if node is None:
-                raise StateError(
+                raise StateMisfitError(
                     f"{self._name}: a partial match of the checkpoint is in the state '{name}', which the pattern does "
                     "not have; a changed pattern needs another uid"
                 )

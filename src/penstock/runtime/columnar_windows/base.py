@@ -53,17 +53,18 @@ class ColumnarOperator(Operator):
         self._aggregates = partial_rows(self._definition)
         declare_record_windows(context, self._definition)
         self._removes_record_windows = False
-        """Whether the store has windows that were computed record by record, which are here in columns."""
+        """Whether the store may have windows that were computed record by record, which are here in columns."""
         self._key_columns = KeyColumns(self._definition.aggregation)
         self._dropped = context.metrics.counter(LATE_RECORDS_DROPPED)
         tag = self._definition.late_data_tag
         self._late_tag = None if tag is None or tag.tag_id not in self._side_output_codecs else tag.tag_id
 
     def _record_windows(self) -> RecordWindows | None:
-        """What an operator that worked record by record has left; None where there is nothing."""
-        found = record_windows(self._context, self._definition, self._aggregates)
-        self._removes_record_windows = found is not None
-        return found
+        """The open windows that an operator has left that worked record by record; None where there are none."""
+        found = record_windows(self._context, self._definition, self._aggregates, self.current_watermark)
+        # Where all of them were purged, their timers are left.
+        self._removes_record_windows = True
+        return found if found is not None and found.keys else None
 
     def _remove_record_windows(self) -> None:
         if self._removes_record_windows:

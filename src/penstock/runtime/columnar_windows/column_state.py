@@ -19,6 +19,7 @@ from penstock.runtime.columnar_windows.partial_aggregates import PartialAggregat
 from penstock.runtime.columnar_windows.partial_records import PartialRecords, part_of
 from penstock.runtime.columnar_windows.partial_sums import PartialSums
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
+from penstock.runtime.columnar_windows.stored_columns import why_other_windows
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.window_state_form import (
@@ -28,9 +29,9 @@ from penstock.runtime.window_state_form import (
     has_entries,
     kind_of_columns,
     refused,
-    stored_kind,
+    stored_description,
 )
-from penstock.state.catalogue import prefix_of
+from penstock.state.catalogue import StateDescription, prefix_of
 from penstock.state.state_keys import delete_prefix
 from penstock.state.value_serializers import serializer_for
 from penstock.windows.accumulation import Accumulation
@@ -76,12 +77,14 @@ def windows_of_columns(
     if name is None:
         return None
     try:
-        rows = rows_of_columns(definition, name, stored_kind(context, name) or "")
+        stored = stored_description(context, name)
+        assert stored is not None
+        rows = rows_of_columns(definition, stored)
         assigner = definition.assigner
         if isinstance(assigner, AlignedWindowAssigner):
             found = _windows_of_panes(context, rows, assigner, assigner_context, watermark)
         else:
-            found = _sessions(context, rows)
+            found = _sessions(context, rows, assigner)
         contents = _contents(definition, rows, found.columns, len(found.keys))
     except StateError as error:
         raise refused(context, "in columns", "record by record", str(error)) from None
@@ -101,9 +104,10 @@ def remove_windows_of_columns(context: OperatorContext) -> None:
 # --- what columns there are
 
 
-def rows_of_columns(definition: WindowDefinition, name: str, kind: str) -> PartialRows:
-    """The columns of what was put down as `kind`; raises `StateError` that says why windows cannot go on with them."""
-    _check_windows(definition.assigner, name)
+def rows_of_columns(definition: WindowDefinition, stored: StateDescription) -> PartialRows:
+    """The columns of what was put down; raises `StateError` that says why windows cannot go on with them."""
+    _check_windows(definition.assigner, stored)
+    kind = stored.kind
     aggregation, function = definition.aggregation, definition.aggregate_function
     rows: PartialRows | None = None
     if definition.evictor is not None or (function is None and definition.reduce_function is None):
@@ -127,8 +131,8 @@ def rows_of_columns(definition: WindowDefinition, name: str, kind: str) -> Parti
     return rows
 
 
-def _check_windows(assigner: WindowAssigner[Any, Any], name: str) -> None:
-    if name == SESSIONS:
+def _check_windows(assigner: WindowAssigner[Any, Any], stored: StateDescription) -> None:
+    if stored.name == SESSIONS:
         if not (isinstance(assigner, SessionWindows) and assigner.is_event_time()):
             raise StateError(f"they were sessions of event time, and now they are those of {assigner!r}")
     # Of windows that are more than a pane nothing but event time tells which have fired.
@@ -136,6 +140,8 @@ def _check_windows(assigner: WindowAssigner[Any, Any], name: str) -> None:
         isinstance(assigner, AlignedWindowAssigner) and assigner.is_event_time()
     ):
         raise StateError(f"they were no sessions, and not those of {assigner!r}")
+    elif (reason := why_other_windows(stored, assigner)) is not None:
+        raise StateError(f"they {reason}")
 
 
 class _StoredSums(Accumulation):
@@ -192,8 +198,8 @@ def _is_number(values: pa.DataType) -> bool:
 # --- windows
 
 
-def _sessions(context: OperatorContext, rows: PartialRows) -> _Rows:
-    sessions = OpenSessions(context, rows)
+def _sessions(context: OperatorContext, rows: PartialRows, assigner: WindowAssigner[Any, Any]) -> _Rows:
+    sessions = OpenSessions(context, rows, assigner)
     sessions.load()
     found = sessions.all
     windows = list(map(TimeWindow, found.starts.tolist(), found.ends.tolist()))
@@ -208,7 +214,7 @@ def _windows_of_panes(
     watermark: int,
 ) -> _Rows:
     """Every window is made of its panes; those that have fired have left some of these to others."""
-    panes = Panes(context, rows)
+    panes = Panes(context, rows, assigner)
     panes.load()
     parts_of_windows: dict[TimeWindow, list[tuple[Numbers, Columns]]] = {}
     for start in sorted(panes):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,11 @@ import pyarrow as pa
 from penstock.common.kernels import pc
 from penstock.runtime.columnar_windows.key_numbers import KeyNumbers, Numbers
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
+from penstock.runtime.columnar_windows.stored_columns import describe_columns
 from penstock.runtime.operator import OperatorContext
-from penstock.runtime.window_state_form import SESSIONS, describe_columns
+from penstock.runtime.window_state_form import SESSIONS
 from penstock.state.state_keys import StateKeys
+from penstock.windows.assigner import WindowAssigner
 
 _PLACE = Struct(">HIQ")
 _FEWEST_ROWS = 64
@@ -68,7 +70,7 @@ class _Group:
 class OpenSessions:
     """The open sessions of one operator subtask, all in memory; of a key no two touch each other."""
 
-    def __init__(self, context: OperatorContext, rows: PartialRows) -> None:
+    def __init__(self, context: OperatorContext, rows: PartialRows, assigner: WindowAssigner[Any, Any]) -> None:
         self._store = context.store
         self._rows = rows
         self._max_parallelism = context.max_parallelism
@@ -76,7 +78,7 @@ class OpenSessions:
         names = [str(place) for place in range(len(rows.types))]
         times = [("start", pa.int64()), ("end", pa.int64())]
         self._schema = pa.schema([("key", pa.binary()), *times, *zip(names, rows.types, strict=True)])
-        self._catalogue = describe_columns(context, SESSIONS, rows)
+        self._catalogue = describe_columns(context, SESSIONS, rows, assigner)
         self.drop()
 
     def drop(self) -> None:

@@ -19,6 +19,7 @@ from penstock.runtime.columnar_windows.panes import Panes
 from penstock.runtime.columnar_windows.parts import Columns
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
+from penstock.runtime.window_state_form import refused
 from penstock.windows.assigner import AlignedWindowAssigner, WindowAssigner
 from penstock.windows.window import TimeWindow
 
@@ -40,7 +41,7 @@ class ColumnarWindowOperator(ColumnarOperator):
         super().open(context)
         assert isinstance(self._definition.assigner, AlignedWindowAssigner)
         self._assigner = self._definition.assigner
-        self._panes = Panes(context, self._aggregates)
+        self._panes = Panes(context, self._aggregates, self._assigner)
         self._is_loaded = False
         self._assigner_context = _AssignerContext(context)
         self._next_in_order = 0
@@ -66,6 +67,10 @@ class ColumnarWindowOperator(ColumnarOperator):
         left = self._record_windows()
         if left is not None:
             ids, starts = self._panes.keys.of(left.keys), np.array(left.starts, np.int64)
+            for window in sorted(set(map(TimeWindow, left.starts, left.ends))):
+                if self._windows_of(window.start) != [window]:
+                    reason = f"one of them is {window!r}, which is none of {self._assigner!r}"
+                    raise refused(self._context, "record by record", "in columns", reason)
             for start in np.unique(starts).tolist():
                 chosen = np.flatnonzero(starts == start)
                 self._panes.add(start, ids[chosen], [column.take(pa.array(chosen)) for column in left.columns])

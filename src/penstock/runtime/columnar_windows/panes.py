@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from struct import Struct
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +21,12 @@ import pyarrow as pa
 from penstock.common.kernels import pc
 from penstock.runtime.columnar_windows.key_numbers import KeyNumbers, Numbers
 from penstock.runtime.columnar_windows.parts import Columns, PartialRows
+from penstock.runtime.columnar_windows.stored_columns import describe_columns
 from penstock.runtime.columnar_windows.stored_key_fields import as_rows, stored_rows
 from penstock.runtime.operator import OperatorContext
-from penstock.runtime.window_state_form import PANES, describe_columns, kind_of_columns, stored_kind
+from penstock.runtime.window_state_form import PANES, kind_of_columns, stored_kind
 from penstock.state.state_keys import StateKeys
+from penstock.windows.assigner import WindowAssigner
 
 _PLACE = Struct(">HIQI")
 _OFFSET = 1 << 63
@@ -61,7 +64,7 @@ class _Pane:
 class Panes:
     """The open panes of one operator subtask, all in memory."""
 
-    def __init__(self, context: OperatorContext, aggregates: PartialRows) -> None:
+    def __init__(self, context: OperatorContext, aggregates: PartialRows, assigner: WindowAssigner[Any, Any]) -> None:
         self._store = context.store
         self._aggregates = aggregates
         self._max_parallelism = context.max_parallelism
@@ -72,9 +75,7 @@ class Panes:
         """Chunks that are to be removed from the store."""
         self.keys = KeyNumbers(context.max_parallelism)
         self._stored_kind = lambda: stored_kind(context, PANES)
-        self.catalogue = describe_columns(
-            context, PANES, aggregates, takes=lambda kind: stored_rows(aggregates, kind) is not None
-        )
+        self.catalogue = describe_columns(context, PANES, aggregates, assigner)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._panes)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.common.codecs import codec_for
-from penstock.common.errors import StateError
+from penstock.common.errors import StateMisfitError
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions.aggregates import AggregateKind
 from penstock.functions.timer_service import TimeDomain
@@ -18,8 +18,8 @@ from penstock.runtime.columnar_windows.parts import Columns, PartialRows
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.session_state_form import SESSIONS_OF_KEYS, SESSIONS_TYPE
 from penstock.runtime.timers import timer_prefix
-from penstock.runtime.window_state_form import CONTENTS, has_entries, refused
-from penstock.state.catalogue import StateCatalogue, catalogue_key, description_from, prefix_of
+from penstock.runtime.window_state_form import CONTENTS, has_entries, refused, stored_kind, why_windows_of_another_kind
+from penstock.state.catalogue import StateCatalogue, prefix_of
 from penstock.state.descriptors import StateDescriptor
 from penstock.state.namespaced_keys import namespace_in, without_namespace
 from penstock.state.state_keys import delete_prefix, end_of_prefix, key_in
@@ -51,20 +51,29 @@ def declare_record_windows(context: OperatorContext, definition: WindowDefinitio
             catalogue.add(StateDescriptor(SESSIONS_OF_KEYS, SESSIONS_TYPE), "ValueState")
 
 
-def record_windows(context: OperatorContext, definition: WindowDefinition, rows: PartialRows) -> RecordWindows | None:
-    """The windows that the store has; None where there are none. Raises `StateError` where they cannot be columns."""
+def record_windows(
+    context: OperatorContext, definition: WindowDefinition, rows: PartialRows, watermark: int
+) -> RecordWindows | None:
+    """The windows that the store has; None where there are none. `StateMisfitError` where they cannot be columns.
+
+    Those that have fired, and were kept for late records, are over: windows in columns wait for none.
+    """
     if not has_entries(context, CONTENTS):
         return None
-    stored = description_from(context.store.get(catalogue_key(context.uid, CONTENTS)) or b"")
-    if not _can_go_on(definition):
-        raise refused(context, "record by record", "in columns", "they overlap, and no pane can be made of windows")
-    if stored.kind != "ValueState":
-        raise refused(context, "record by record", "in columns", "they have all their records")
+    reason = why_no_columns(definition, stored_kind(context, CONTENTS))
+    if reason is None and (other := why_windows_of_another_kind(context, definition)) is not None:
+        reason = f"they {other}"
+    if reason is not None:
+        raise refused(context, "record by record", "in columns", reason)
     serializer = serializer_for(_value_type(definition))
     contents = {at: serializer.loads(data) for at, data in _entries(context.store, context.uid, CONTENTS)}
     found = list(_sessions(context) if isinstance(definition.assigner, SessionWindows) else _windows(contents))
-    if len(found) != len(contents):
+    if not contents.keys() <= {at for at, _, _, _ in found}:
         raise refused(context, "record by record", "in columns")
+    if definition.assigner.is_event_time():
+        found = [each for each in found if each[3] - 1 > watermark]
+    # A trigger that purges has left nothing in some.
+    found = [each for each in found if each[0] in contents]
     values = [contents[at] for at, _, _, _ in found]
     return RecordWindows(
         [key for _, key, _, _ in found],
@@ -72,6 +81,13 @@ def record_windows(context: OperatorContext, definition: WindowDefinition, rows:
         [end for _, _, _, end in found],
         _columns(definition, rows, values),
     )
+
+
+def why_no_columns(definition: WindowDefinition, kind: str | None) -> str | None:
+    """Why windows whose contents were put down as `kind` cannot go on in columns; None where they can."""
+    if not _can_go_on(definition):
+        return "they overlap, and no pane can be made of windows"
+    return None if kind == "ValueState" else "they have all their records"
 
 
 def remove_record_windows(context: OperatorContext) -> None:
@@ -102,7 +118,7 @@ def _columns(definition: WindowDefinition, rows: PartialRows, values: list[Any])
     try:
         return [pa.array(column, pa.int64()) for column in zip(*sums, strict=True)]
     except (pa.ArrowException, OverflowError, ValueError) as error:
-        raise StateError(f"the accumulators of open windows are no integers of 64 bits: {error}") from error
+        raise StateMisfitError(f"the accumulators of open windows are no integers of 64 bits: {error}") from error
 
 
 def _aggregates(aggregation: DeclaredAggregation, rows: PartialRows, accumulators: list[Any]) -> Columns:

@@ -26,7 +26,7 @@ class ColumnarSessionOperator(ColumnarOperator):
         super().open(context)
         assert isinstance(self._definition.assigner, EventTimeSessionWindows)
         self._gap = self._definition.assigner.gap_of(None)
-        self._sessions = OpenSessions(context, self._aggregates)
+        self._sessions = OpenSessions(context, self._aggregates, self._definition.assigner)
         self._pending: list[Sessions] = []
         """Records that are not in sessions yet."""
         self._pending_records = 0

@@ -1,0 +1,138 @@
+"""Open windows when the program that goes on with them, record by record, has another trigger or another lateness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.common import Types
+from penstock.datastream import DataStream
+from penstock.datastream.window import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
+    Trigger,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+)
+from penstock.testing import Harness, harness
+from penstock.windows import WindowAssigner
+
+PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
+TEN = TumblingEventTimeWindows.of(10)
+SLIDING = SlidingEventTimeWindows.of(10, 5)
+GAP = EventTimeSessionWindows.with_gap(5)
+EVERY_FOUR = ContinuousEventTimeTrigger.of(4)
+FIVE = CountTrigger.of(5)
+LOG: list[Any] = []
+
+
+def logged_sum(a: Any, b: Any) -> Any:
+    LOG.append(b)
+    return a[0], a[1] + b[1]
+
+
+def summing(assigner: WindowAssigner[Any, Any], trigger: Trigger[Any, Any] | None, lateness: int) -> Harness:
+    def build(stream: Any) -> DataStream:
+        windows = stream.window(assigner).allowed_lateness(lateness)
+        windows = windows if trigger is None else windows.trigger(trigger)
+        return windows.reduce(logged_sum).uid("windows")
+
+    return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
+
+
+def left_over(test: Harness) -> list[bytes]:
+    """What is in the state but descriptions."""
+    stored = [key for found in test.snapshot().entries.values() for key, _ in found]
+    return [key for key in stored if not key.startswith(b"\x00gate") and key[8:12] != b"\0cat"]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "before", "after"),
+    [
+        (EVERY_FOUR, 0, 0),
+        (EVERY_FOUR, 100, 0),
+        (EVERY_FOUR, 0, 100),
+        (PurgingTrigger.of(EVERY_FOUR), 0, 0),
+        (FIVE, 0, 0),
+        (FIVE, 100, 0),
+        (FIVE, 100, 100),
+        (FIVE, 100, 20),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("assigner", [TEN, SLIDING, GAP], ids=str)
+def test_a_window_whose_trigger_is_taken_away_fires_at_its_end_with_all_that_it_has(
+    assigner: WindowAssigner[Any, Any], trigger: Trigger[Any, Any], before: int, after: int
+) -> None:
+    test = summing(assigner, trigger, before)
+    test.process_element(("a", 1), 6)
+    again = summing(assigner, None, after)
+    again.restore(test.snapshot())
+    again.process_element(("a", 2), 7)
+    again.process_watermark(8)
+    assert again.output() == []
+    again.process_watermark(1000)
+    assert [result for result, _ in again.output()] == [("a", 3)] * (2 if assigner is SLIDING else 1)
+
+
+def test_a_window_of_the_clock_whose_trigger_is_taken_away_fires_at_its_end() -> None:
+    assigner = TumblingProcessingTimeWindows.of(10)
+    test = summing(assigner, ContinuousProcessingTimeTrigger.of(4), 0)
+    test.process_element(("a", 1))
+    again = summing(assigner, None, 0)
+    again.restore(test.snapshot())
+    again.set_processing_time(6)
+    again.process_element(("a", 2))
+    assert again.output() == []
+    again.set_processing_time(10)
+    assert [result for result, _ in again.output()] == [("a", 3)]
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 20), (50, 20), (20, 50), (50, 0)])
+@pytest.mark.parametrize("trigger", [None, EVERY_FOUR], ids=str)
+@pytest.mark.parametrize("assigner", [TEN, SLIDING, GAP], ids=str)
+def test_a_window_goes_when_the_new_lateness_is_over(
+    assigner: WindowAssigner[Any, Any], trigger: Trigger[Any, Any] | None, before: int, after: int
+) -> None:
+    test = summing(assigner, trigger, before)
+    test.process_element(("a", 1), 6)
+    test.process_element(("a", 10), 46)
+    test.process_watermark(40)
+    test.output()
+    again = summing(assigner, trigger, after)
+    again.restore(test.snapshot())
+    again.process_watermark(1000)
+    assert {result for result, _ in again.output()} == {("a", 10)}
+    assert left_over(again) == []
+
+
+def test_a_record_does_not_bring_back_a_session_that_is_over_in_the_new_program() -> None:
+    test = summing(GAP, None, 100)
+    test.process_element(("a", 1), 3)
+    test.process_watermark(8)
+    assert test.output() == [(("a", 1), 7)]
+    again = summing(EventTimeSessionWindows.with_gap(10), None, 0)
+    again.restore(test.snapshot())
+    again.process_element(("a", 2), 7)
+    again.process_watermark(1000)
+    assert again.output() == [(("a", 2), 16)]
+
+
+@pytest.mark.parametrize("assigner", [TEN, GAP], ids=str)
+def test_windows_that_were_purged_go_when_the_program_goes_on_in_columns(assigner: WindowAssigner[Any, Any]) -> None:
+    test = summing(assigner, PurgingTrigger.of(EventTimeTrigger()), 100)
+    test.process_element(("a", 1), 6)
+    test.process_element(("a", 2), 46)
+    test.process_watermark(20)
+    assert [result for result, _ in test.output()] == [("a", 1)]
+    again = harness(lambda s: s.key_by("f0").window(assigner).sum(1).uid("windows"), PAIR)
+    again.restore(test.snapshot())
+    again.process_watermark(1000)
+    assert {result for result, _ in again.output()} == {("a", 2)}
+    assert left_over(again) == []
