@@ -6,16 +6,18 @@ would become something else, a number where a text is declared, is refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from penstock.common.calendar_columns import is_within_calendar
 from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError
 from penstock.common.kernels import pc
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, TupleTypeInfo, TypeInformation
+from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo, TupleTypeInfo, TypeInformation
 
 _ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _AS_TEXT = (BasicType.BIG_INT, BasicType.BIG_DEC)
@@ -27,11 +29,15 @@ def fitted_column(values: Any, type_info: TypeInformation) -> pa.Array:
     try:
         if isinstance(type_info, BasicTypeInfo) and type_info.basic_type in _AS_TEXT:
             return _numbers_as_text(values, type_info)
+        if isinstance(type_info, CompositeTypeInfo) and isinstance(values, list | tuple) and not _has_dicts(values):
+            return codec_for(TupleTypeInfo([type_info])).to_columns([(value,) for value in values])[0]
         column = _plain(_array(values, wanted))
         if not column.type.equals(wanted):
             if not _may_become(column.type, wanted):
                 raise TypeMismatchError(f"it holds {column.type}, and the declared type {type_info!r} is {wanted}")
             column = pc.cast(column, wanted)
+        if not is_within_calendar(column):
+            raise TypeMismatchError("it has a time beyond the years 1 and 9999, which is none of Python's")
         if isinstance(type_info, BasicTypeInfo) and type_info.basic_type is BasicType.CHAR:
             codec_for(type_info).to_columns(column.to_pylist())
     except TypeMismatchError:
@@ -53,6 +59,11 @@ def _array(values: Any, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray:
     is_pandas = not isinstance(values, np.ndarray | list | tuple)
     # A type would let Arrow cut 1.5 to 1; without one, it makes structs of dicts where maps are meant.
     return pa.array(values, wanted if _has_maps(wanted) else None, from_pandas=is_pandas)
+
+
+def _has_dicts(values: Sequence[Any]) -> bool:
+    """Whether Arrow makes structs of the values; rows, tuples and objects it does not know."""
+    return any(isinstance(value, Mapping) for value in values)
 
 
 def _has_maps(data_type: pa.DataType) -> bool:

@@ -243,6 +243,9 @@ class _PageReader(SplitReader):
         records, places = list(page.records), range(len(page.records))
         if type(self._source).to_record is not PollingSource.to_record:
             records, places = self._made(records, where)
+        if page.timestamps is not None and len(page.timestamps) != len(page.records):
+            given = f"{len(page.records)} records and {len(page.timestamps)} timestamps"
+            raise SourceError(f"{where}: {given}; expected one for each record")
         times = None if page.timestamps is None else [page.timestamps[place] for place in places]
         if self._codec.schema is None:
             if records:

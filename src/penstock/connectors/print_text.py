@@ -30,7 +30,7 @@ def print_text(value: Any) -> str:  # noqa: PLR0911  one line per type
         case bool():
             return "true" if value else "false"
         case float():
-            return _floating(value)
+            return _floating(float(value))  # NumPy's are floats too, but another text
         case Row():
             return f"{value.get_row_kind()}[{', '.join(map(print_text, value))}]"
         case tuple() if not hasattr(value, "_fields"):

@@ -1,13 +1,13 @@
-"""Numbers of the type FLOAT as Flink hands them out: 0.1, and not the 64 bits next to the 32 bits of 0.1."""
+"""Numbers as Flink hands them out by their declared type: a FLOAT is 0.1, and not the 64 bits next to its 32 bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from penstock.common.row import restore_row
+from penstock.common.row import Row, restore_row
 from penstock.common.typeinfo import (
     BasicType,
     BasicTypeInfo,
@@ -21,25 +21,31 @@ from penstock.common.typeinfo import (
 Convert = Callable[[Any], Any]
 
 
-def short_floats_in(type_info: TypeInformation | None) -> Convert | None:  # noqa: PLR0911  one per type
+def short_floats_in(type_info: TypeInformation | None) -> Convert | None:
     """A copy of a value of the type, with its 32-bit floats made short; None: there is no such float in it."""
+    return _numbers_in(type_info, {BasicType.FLOAT: short_float})
+
+
+def floating_numbers_in(type_info: TypeInformation | None) -> Convert | None:
+    """A copy of a value as a function returned it, in Flink's form: floats short, and a DOUBLE 1.0 where it is 1."""
+    return _numbers_in(type_info, {BasicType.FLOAT: short_float, BasicType.DOUBLE: float})
+
+
+def _numbers_in(type_info: TypeInformation | None, converts: Mapping[BasicType, Convert]) -> Convert | None:
     match type_info:
-        case BasicTypeInfo(basic_type=BasicType.FLOAT):
-            return _or_none(short_float)
+        case BasicTypeInfo():
+            convert = converts.get(type_info.basic_type)
+            return convert and _or_none(convert)
         case CollectionTypeInfo():
-            convert = short_floats_in(type_info.element_type)
-            return convert and _or_none(lambda values: type(values)(map(convert, values)))
+            convert = _numbers_in(type_info.element_type, converts)
+            return convert and _or_none(_of_collection(convert))
         case MapTypeInfo():
-            key, value = (short_floats_in(part) or _same for part in (type_info.key_type, type_info.value_type))
-            if key is _same and value is _same:
-                return None
-            return _or_none(lambda entries: {key(k): value(v) for k, v in entries.items()})
+            parts = [_numbers_in(part, converts) for part in (type_info.key_type, type_info.value_type)]
+            return _or_none(_of_map(*(convert or _same for convert in parts))) if any(parts) else None
         case RowTypeInfo() | TupleTypeInfo():
-            converts = [short_floats_in(field_type) for field_type in type_info.get_field_types()]
-            if not any(converts):
-                return None
-            fields = [convert or _same for convert in converts]
-            return _or_none(_of_row(fields) if isinstance(type_info, RowTypeInfo) else _of_tuple(fields))
+            parts = [_numbers_in(field_type, converts) for field_type in type_info.get_field_types()]
+            convert_fields = _of_row if isinstance(type_info, RowTypeInfo) else _of_tuple
+            return _or_none(convert_fields([convert or _same for convert in parts])) if any(parts) else None
         case _:
             return None
 
@@ -55,12 +61,22 @@ def short_float(value: float) -> float:
     return two_digits if np.float32(two_digits) == number else float(str(number))
 
 
+def _of_collection(convert: Convert) -> Convert:
+    return lambda values: (tuple if isinstance(values, tuple) else list)(map(convert, values))
+
+
+def _of_map(key: Convert, value: Convert) -> Convert:
+    return lambda entries: {key(k): value(v) for k, v in entries.items()}
+
+
 def _of_tuple(fields: list[Convert]) -> Convert:
     return lambda record: tuple(convert(value) for convert, value in zip(fields, record, strict=True))
 
 
 def _of_row(fields: list[Convert]) -> Convert:
     def convert_row(row: Any) -> Any:
+        if not isinstance(row, Row):
+            return row  # a tuple, say, that stands for one
         values = [convert(value) for convert, value in zip(fields, row, strict=True)]
         names = row.get_field_names()
         return restore_row(None if names is None else tuple(names), values, row.get_row_kind().value)

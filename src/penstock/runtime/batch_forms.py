@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.common.codecs import VALUE_COLUMN, codec_for
 from penstock.common.errors import TypeMismatchError
 from penstock.common.foreign_columns import fitted_column
+from penstock.common.nested_columns import columns_inside
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation, Types
 from penstock.functions.batches import BatchFormat
 
@@ -50,13 +51,13 @@ class GivenBatches:
 
 
 def _as_pandas(column: pa.Array) -> pd.Series:
-    if _has_missing_integers(column):
+    if _has_inside(column, _has_missing_integers):
         return pd.Series(_objects(column), dtype=object)
     return column.to_pandas(types_mapper=_NULLABLE.get) if column.null_count else column.to_pandas()
 
 
 def _as_numpy(column: pa.Array) -> np.ndarray[Any, Any]:
-    if _has_missing_integers(column):
+    if _has_inside(column, _is_changed_by_numpy):
         return _objects(column)
     is_boolean = pa.types.is_boolean(column.type)
     if column.null_count and (is_boolean or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -66,18 +67,19 @@ def _as_numpy(column: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def _has_missing_integers(column: pa.Array) -> bool:
-    """Whether Arrow would make floats of the integers in lists, rows and maps, for one of them is missing."""
-    if isinstance(column, pa.StructArray):
-        parts = column.flatten()
-    elif isinstance(column, pa.MapArray):
-        parts = [column.keys, column.items]
-    elif isinstance(column, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
-        parts = [column.flatten()]
-    else:
-        return False
-    return any(
-        bool(part.null_count) if pa.types.is_integer(part.type) else _has_missing_integers(part) for part in parts
-    )
+    """Whether Arrow would make floats of integers, for one of them is missing."""
+    return pa.types.is_integer(column.type) and bool(column.null_count)
+
+
+def _is_changed_by_numpy(column: pa.Array) -> bool:
+    """Whether Arrow would make NaN of a missing number, which is a number to NumPy, or what it cannot read back."""
+    is_missing_float = pa.types.is_floating(column.type) and bool(column.null_count)
+    return is_missing_float or _has_missing_integers(column) or pa.types.is_date(column.type)
+
+
+def _has_inside(column: pa.Array, is_such: Callable[[pa.Array], bool]) -> bool:
+    """Whether there is such a column in lists, rows and maps."""
+    return any(is_such(part) or _has_inside(part, is_such) for part in columns_inside(column))
 
 
 def _objects(column: pa.Array) -> np.ndarray[Any, Any]:

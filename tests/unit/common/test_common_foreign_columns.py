@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.common.errors import TypeMismatchError
 from penstock.common.foreign_columns import fitted_column
 from penstock.common.typeinfo import TypeInformation
@@ -42,6 +42,12 @@ from penstock.common.typeinfo import TypeInformation
         ([[1], None, []], Types.LIST(Types.LONG()), [[1], None, []]),
         (pd.Series([np.array([1, 2]), None]), Types.LIST(Types.INT()), [[1, 2], None]),
         ([{"a": 1}, None], Types.ROW_NAMED(["a"], [Types.INT()]), [{"a": 1}, None]),
+        ([Row(a=1), None], Types.ROW_NAMED(["a"], [Types.INT()]), [{"a": 1}, None]),
+        (
+            [(1, "x"), (2, None)],
+            Types.TUPLE([Types.INT(), Types.STRING()]),
+            [{"f0": 1, "f1": "x"}, {"f0": 2, "f1": None}],
+        ),
         ([{"a": 1}], Types.MAP(Types.STRING(), Types.LONG()), [[("a", 1)]]),
         ([10**30, None], Types.BIG_INT(), [str(10**30), None]),
         (pa.array(["7", None]), Types.BIG_INT(), ["7", None]),
@@ -90,7 +96,9 @@ def test_nan_is_a_number_to_numpy_and_a_missing_value_to_pandas() -> None:
         (pa.array([dt.datetime(2024, 1, 1, 5)]), Types.SQL_DATE()),
         (pa.array([0], pa.timestamp("us", "UTC")), Types.SQL_TIMESTAMP()),
         (pa.array([1], pa.timestamp("ns")), Types.SQL_TIMESTAMP()),
+        (np.array(["10000-01-01"], "datetime64[us]"), Types.SQL_TIMESTAMP()),
         ([[1.5]], Types.LIST(Types.LONG())),
+        ([(1,)], Types.TUPLE([Types.STRING()])),
         ([{"b": 1}], Types.ROW_NAMED(["a"], [Types.INT()])),
         (7, Types.LONG()),
         ("abc", Types.STRING()),

@@ -119,6 +119,15 @@ def test_what_is_no_record_is_an_error_with_its_place(bad):
     assert problem.value.index == 1
 
 
+def test_an_int_of_more_than_32_bits_is_an_error_with_its_place():
+    long = AvroSerializationSchema("x BIGINT")
+    with pytest.raises(DeserializationError, match="too large") as problem:
+        AvroDeserializationSchema("x INT").to_batch(
+            [long.serialize((7,)), None, long.serialize((1 << 40,))], [None] * 3
+        )
+    assert problem.value.index == 2
+
+
 def test_a_record_that_does_not_fit_is_shown():
     schema = AvroSerializationSchema("id BIGINT, name STRING")
     for wrong in ((1,), ("x", "y"), 5):
@@ -286,6 +295,15 @@ def test_a_file_that_is_no_avro_or_of_another_schema_is_an_error(tmp_path, run_s
     other = AvroSchema({"type": "record", "name": "P", "fields": [{"name": "x", "type": "long"}]})
     with pytest.raises(SourceError, match="cannot be read as Avro"):
         run_source(FileSource(str(tmp_path), AvroFormat(other))).epoch()
+
+
+@pytest.mark.parametrize("written", ["long", {"type": "long", "logicalType": "timestamp-micros"}], ids=["long", "time"])
+def test_a_time_that_python_does_not_have_is_an_error(tmp_path, run_source, written):
+    read = {"type": "long", "logicalType": "timestamp-micros"}
+    schema, other = ({"type": "record", "name": "P", "fields": [{"name": "x", "type": x}]} for x in (written, read))
+    write(tmp_path / "a.avro", schema, [{"x": 1 << 60}])
+    with pytest.raises(SourceError, match="cannot be read as Avro"):
+        run_source(FileSource(str(tmp_path), AvroFormat(AvroSchema(other)))).epoch()
 
 
 def test_the_same_records_give_the_same_file(tmp_path):

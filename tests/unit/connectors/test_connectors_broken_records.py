@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.common import Configuration, Types
+from penstock.common import Configuration, Row, Types
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.serialization import DeserializationError
 from penstock.connectors.broken_records import BROKEN_RECORD_TYPE, BrokenRecord, BrokenRecords
@@ -59,10 +61,10 @@ def test_lines_of_json_that_are_broken_are_given_away_with_their_place(tmp_path)
 
 def test_lines_of_json_of_no_type(tmp_path):
     path = tmp_path / "a.json"
-    path.write_bytes(b'{"id": 1}\n{\n[2]')
+    path.write_bytes(b'{"id": 1}\n{\n[2]\n' + b"[" * 2000 + b"]" * 2000)
     records, broken = read(path, JsonLinesFormat())
     assert records == [{"id": 1}, [2]]
-    assert [record.position for record in broken] == [f"{path}, byte 10"]
+    assert [record.position for record in broken] == [f"{path}, byte 10", f"{path}, byte 16"]
 
 
 @pytest.mark.parametrize("charset", ["UTF-8", "ascii"])
@@ -95,6 +97,39 @@ def test_good_csv_is_read_the_same_whether_broken_rows_are_allowed_or_not(tmp_pa
         (chunk,) = strict.create_enumerator(_context()).poll(0, _budget())
         expected = [value for batch in strict.create_reader().read(chunk, _budget()) for value in batch.values]
         assert read(path, CsvFormat(kind, **options)) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("type_info", "text", "value"),
+    [
+        (Types.LONG(), b" 7", 7),
+        (Types.DOUBLE(), b"1.5\t", 1.5),
+        (Types.SQL_TIME(), b"12:30:00", datetime.time(12, 30)),
+        (Types.SQL_TIME(), b"", None),
+        (Types.BIG_DEC(), b"", None),
+        (Types.PRIMITIVE_ARRAY(Types.BYTE()), b"\xff", b"\xff"),
+        (Types.BIG_INT(), b"1.5", "'1.5' is no number"),
+        (Types.SQL_DATE(), b"0000-12-31", "row 1: field v|field v: .0000-12-31"),
+        (Types.SQL_TIMESTAMP(), b"0000-12-31 00:00:00", "row 1: field v|field v: .0000-12-31"),
+        (Types.STRING(), b"\xff", "UTF-?8"),
+    ],
+)
+def test_a_field_of_csv_is_good_or_bad_whether_broken_rows_are_allowed_or_not(
+    tmp_path, run_source, type_info, text, value
+):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a," + text + b"\n")
+    file_format = CsvFormat(Types.ROW_NAMED(["k", "v"], [Types.STRING(), type_info]))
+    records, broken = read(path, file_format)
+    run = run_source(FileSource(str(path), file_format))
+    if isinstance(value, str):
+        assert records == []
+        assert re.search(value, broken[0].reason)
+        with pytest.raises(SourceError, match=value):
+            run.epoch()
+    else:
+        assert (records, broken) == ([Row(k="a", v=value)], [])
+        assert run.epoch() == records
 
 
 def test_text_in_a_column_of_decimals_is_an_error(tmp_path, run_source):

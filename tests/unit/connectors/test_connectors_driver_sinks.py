@@ -8,6 +8,7 @@ import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from penstock.common.batch import Batch
@@ -103,6 +104,7 @@ def test_much_output_is_staged_in_parts_and_keeps_its_order(tmp_path, capsys):
         (Instant(-1, 120_000_000), "1969-12-31T23:59:59.120Z"),
         (Instant(0, 5), "1970-01-01T00:00:00.000000005Z"),
         (datetime.date(2024, 1, 2), "2024-01-02"),
+        (np.float64(0.5), "0.5"),
     ],
 )
 def test_values_of_declared_types_print_as_in_flink(value, text):

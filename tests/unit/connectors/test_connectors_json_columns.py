@@ -79,6 +79,31 @@ def test_a_null_as_the_first_document_does_not_crash_the_process():
         JsonColumns(PAYMENT).of_documents([b"null"])
 
 
+@pytest.mark.parametrize(
+    ("type_info", "text"),
+    [
+        (Types.STRING(), rb'"\ud800"'),
+        (Types.CHAR(), rb'"\udc00"'),
+        (Types.LIST(Types.STRING()), rb'["\ud83dx"]'),
+        (Types.DOUBLE(), b"1e99999999999999999999"),
+        (Types.DOUBLE(), b"1" + b"0" * 400),
+        (Types.LIST(Types.DOUBLE()), b"[1.7976931348623159e308]"),
+        (Types.DOUBLE(), b"-Inf"),
+        (Types.SQL_TIMESTAMP(), b'"0001-01-01T00:00:00+14:00"'),
+        (Types.SQL_TIMESTAMP(), b'"0000-12-31T00:00:00"'),
+        (Types.SQL_DATE(), b'"0000-12-31"'),
+        (Types.PICKLED_BYTE_ARRAY(), b"[" * 2000 + b"]" * 2000),
+        (Types.LONG(), b'1, "ignored": "\xff"'),
+    ],
+)
+@pytest.mark.parametrize("others", [1, 40], ids=["few", "many"])
+def test_what_no_value_can_be_made_of_is_a_broken_document_however_many_come_with_it(type_info, text, others):
+    documents = [*[b"{}"] * others, b'{"v": ' + text + b"}", b"{}"]
+    with pytest.raises(JsonError) as caught:
+        JsonColumns(Types.ROW_NAMED(["v"], [type_info])).of_documents(documents)
+    assert caught.value.index == others
+
+
 def test_documents_may_span_lines():
     columns = JsonColumns(PAYMENT).of_documents([b'{\n "id":\n 1}', b'{"id": 2}'])
     assert columns[0].to_pylist() == [1, 2]

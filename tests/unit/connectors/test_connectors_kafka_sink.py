@@ -20,7 +20,7 @@ from penstock.connectors.kafka import (
     KafkaSink,
     KafkaTopicSelector,
 )
-from penstock.connectors.kafka.messages import Messages, pack_messages, unpack_messages
+from penstock.connectors.kafka.messages import Messages, pack_messages, sizes_of, unpack_messages
 from penstock.connectors.kafka.producer import MessageProducer
 from penstock.connectors.kafka.producer_properties import understood_by_producers
 from penstock.connectors.kafka.published_epochs import to_epoch, to_offset
@@ -337,3 +337,33 @@ def test_transactions_that_tasks_commit_by_themselves_are_refused():
     builder = sink_builder().set_property("penstock.commit.in.task", "true")
     with pytest.raises(UnsupportedError, match="an epoch that has failed is planned anew"):
         builder.build()
+
+
+@pytest.mark.parametrize(
+    ("key", "headers"),
+    [(None, None), (b"k" * 200, None), (None, [("a", b"bcd")]), (b"kk", [("ä" * 100, b"x" * 70), ("b", None)])],
+)
+def test_what_is_staged_is_what_the_client_takes(key, headers):
+    client = confluent_kafka.Producer({"bootstrap.servers": "127.0.0.1:1", "message.max.bytes": 1000, "log_level": 0})
+
+    def is_taken(size):
+        try:
+            client.produce("t", value=b"v" * size, key=key, headers=headers)
+        except confluent_kafka.KafkaException:
+            return False
+        return True
+
+    sizes = [size for size in range(300, 1000) if is_taken(size)]
+    client.purge()
+    one = Messages("t", [b"v" * max(sizes)], keys=[key], headers=[headers]).to_record_batch()
+    assert sizes_of(one).to_pylist() == [1000]
+
+
+def test_a_message_that_is_too_large_is_refused_before_it_is_staged(tmp_path):
+    sink = sink_builder().set_property("max.request.size", "2000")
+    sink = sink.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).build()
+    writer = sink.create_writer(context_of(tmp_path))
+    writer.write(strings("a" * 1964))
+    with pytest.raises(TypeMismatchError, match=r"takes 2001 bytes.*at most 2000.*max\.request\.size") as refusal:
+        writer.write(strings("a", "a" * 1965))
+    assert refusal.value.index == 1

@@ -148,6 +148,7 @@ def page(value: Any) -> Any:
     [
         (page([1, 2]), r"read_page returned \[1, 2\]; expected a Page"),
         (page(Page([1], 0)), r"has 1 records and ends where it began, at 0"),
+        (page(Page([1, 2], 2, [5])), r"split 'a', page at 0: 2 records and 1 timestamps; expected one for each record"),
         (page(Page([1], {1, 2})), r"the position \{1, 2\} is no JSON"),
     ],
 )

@@ -87,6 +87,20 @@ def test_csv_messages_with_errors_can_be_tolerated() -> None:
     messages = [b'"a,b",,', b",,", b"x,1", b"x,y,1", b"x,1,2,3", b"#c,1,2"]
     expected = [("a,b", None, None), (None, None, None), ("x", 1, None), ("x", None, 1.0)]
     assert records(schema, *messages) == expected
+    assert records(schema, b"x,1,1", b"x,2147483648,1") == [("x", 1, 1.0), ("x", None, 1.0)]
+
+
+def test_a_csv_message_is_named_by_its_place_among_all() -> None:
+    schema = CsvRowDeserializationSchema.Builder(TYPE).set_allow_comments(True).build()
+    with pytest.raises(DeserializationError, match="2147483648") as refused:
+        schema.to_batch([None, b"#c", b"x,1,1", b"x,2147483648,1"], [None] * 4)
+    assert refused.value.index == 3
+
+
+def test_a_csv_message_is_read_the_same_beside_others() -> None:
+    schema = CsvRowDeserializationSchema.Builder(TYPE).build()
+    marked = "\ufeffx,1,1".encode()
+    assert records(schema, marked, b"x,1,1") == records(schema, marked, b'"x",1,1')
 
 
 def test_csv_fields_of_other_types() -> None:
@@ -103,6 +117,13 @@ def test_csv_fields_of_other_types() -> None:
     row = (True, date(2026, 1, 31), datetime(2026, 1, 31, 12, 30), Decimal("1.50"), ["x", "y"], b"\x00\xff")
     line = CsvRowSerializationSchema.Builder(type_info).build().serialize(Row(*row))
     assert records(CsvRowDeserializationSchema.Builder(type_info).build(), line) == [row]
+
+
+def test_a_list_is_quoted_where_a_text_would_be() -> None:
+    type_info = Types.ROW_NAMED(["tags", "n"], [Types.BASIC_ARRAY(Types.STRING()), Types.BASIC_ARRAY(Types.INT())])
+    line = CsvRowSerializationSchema.Builder(type_info).build().serialize(Row(["a,b", 'c"\n'], [1, 2]))
+    assert line == b'"a,b;c""\n",1;2\n'
+    assert records(CsvRowDeserializationSchema.Builder(type_info).build(), line) == [(["a,b", 'c"\n'], [1, 2])]
 
 
 def test_what_csv_cannot_hold_is_refused_when_the_schema_is_made() -> None:
@@ -142,6 +163,10 @@ def test_json_fields_that_are_missing() -> None:
     with pytest.raises(DeserializationError, match="it has no field 'c'") as refused:
         strict.to_batch([None, b'{"a": "x", "b": 1, "c": 1}', b'{"a": "x", "b": 1}'], [None] * 3)
     assert refused.value.index == 2
+    deep = b'{"a": "x", "b": 1, "c": 1, "ignored": ' + b"[" * 2000 + b"]" * 2000 + b"}"
+    with pytest.raises(DeserializationError, match="too many lists and objects") as refused:
+        strict.to_batch([b'{"a": "x", "b": 1, "c": 1}', deep] * 20, [None] * 40)
+    assert refused.value.index == 1
 
 
 def test_json_messages_with_errors_can_be_skipped() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Row, Types
-from penstock.connectors.short_floats import short_float, short_floats_in
+from penstock.connectors.short_floats import floating_numbers_in, short_float, short_floats_in
 
 TENTH = float(np.float32(0.1))
 FLOAT = Types.FLOAT()
@@ -47,3 +47,24 @@ def test_floats_inside_other_values(type_info, value, short) -> None:
 @pytest.mark.parametrize("type_info", [None, Types.DOUBLE(), Types.TUPLE([Types.DOUBLE()]), Types.PICKLED_BYTE_ARRAY()])
 def test_a_type_without_them_costs_nothing(type_info) -> None:
     assert short_floats_in(type_info) is None
+
+
+DOUBLE = Types.DOUBLE()
+
+
+@pytest.mark.parametrize(
+    ("type_info", "value", "shown"),
+    [
+        (DOUBLE, 1, 1.0),
+        (DOUBLE, None, None),
+        (Types.TUPLE([Types.INT(), DOUBLE, FLOAT]), (1, 1, TENTH), (1, 1.0, 0.1)),
+        (Types.TUPLE([Types.ROW([DOUBLE])]), (Row(1),), (Row(1.0),)),
+        (Types.TUPLE([Types.ROW([DOUBLE])]), ((1,),), ((1,),)),
+        (Types.LIST(DOUBLE), [1, None], [1.0, None]),
+        (Types.MAP(DOUBLE, Types.INT()), {1: 1}, {1.0: 1}),
+    ],
+)
+def test_a_whole_number_that_is_declared_a_double_is_shown_as_one(type_info, value, shown) -> None:
+    convert = floating_numbers_in(type_info)
+    assert convert is not None
+    assert repr(convert(value)) == repr(shown)

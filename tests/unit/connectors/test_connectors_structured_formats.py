@@ -164,6 +164,21 @@ def test_parquet_that_does_not_fit_is_an_error(tmp_path, run_source):
         read(run_source, tmp_path / "broken.parquet", ParquetFormat(PAYMENT))
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([253_402_300_800_000_000]).cast(pa.timestamp("us")),
+        pa.array([-719_163], pa.int32()).cast(pa.date32()),
+        pa.array([[253_402_300_800_000_000]]).cast(pa.list_(pa.timestamp("us"))),
+        pa.StructArray.from_arrays([pa.array([-719_163], pa.int32()).cast(pa.date32())], ["day"]),
+    ],
+)
+def test_times_that_python_does_not_have_are_an_error(tmp_path, run_source, times):
+    pyarrow.parquet.write_table(pa.table({"at": times}), tmp_path / "p.parquet")
+    with pytest.raises(SourceError, match=r"p.parquet: column at has a time beyond the years 1 and 9999"):
+        read(run_source, tmp_path, ParquetFormat())
+
+
 def test_parquet_without_files_needs_a_type(tmp_path):
     with pytest.raises(ConfigurationError, match="pass type_info"):
         FileSource(str(tmp_path), ParquetFormat())

@@ -20,6 +20,7 @@ from penstock.common.batch import Batch
 from penstock.common.codecs import codec_for
 from penstock.common.errors import JobExecutionException, SinkError, SourceError, UnsupportedError
 from penstock.common.fail_points import SimulatedCrash
+from penstock.connectors.files.file_system import LocalFileSystem
 from penstock.connectors.sink import CommitterContext, EpochId, SinkWriterContext
 from penstock.connectors.tables import delta, iceberg
 from penstock.datastream import StreamExecutionEnvironment
@@ -195,6 +196,25 @@ def committed(directory: Path, epoch: EpochId) -> int:
     writer.write(Batch(codec_for(Types.TUPLE([Types.LONG()])), values=[(1,)]))
     sink.create_committer(CommitterContext("job", "out", storage)).commit(epoch, writer.prepare_commit())
     return content("delta", directory).num_rows
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_staged_file_that_is_gone_is_there_or_told(tmp_path, monkeypatch, is_there):
+    """Another driver of the job, which is about to be stopped, may have moved it a moment before."""
+    move = LocalFileSystem.move
+
+    def gone(system, source, target):
+        if is_there or "/staged/" in target:
+            move(system, source, target)
+        if "/staged/" not in target:
+            raise FileNotFoundError(source)
+
+    monkeypatch.setattr(LocalFileSystem, "move", gone)
+    if is_there:
+        assert committed(tmp_path, EpochId(1, 1)) == 1
+    else:
+        with pytest.raises(SinkError, match=r"records of epoch .* are lost: a staged file is gone"):
+            committed(tmp_path, EpochId(1, 1))
 
 
 @pytest.mark.parametrize("is_done", [False, True])

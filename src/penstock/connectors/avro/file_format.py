@@ -21,6 +21,7 @@ from penstock.connectors.files.file_system import file_system_of
 from penstock.connectors.files.formats.file_format import FileFormat
 from penstock.connectors.files.formats.line_estimate import bytes_per_line
 
+_BROKEN = (ValueError, TypeError, KeyError, EOFError, IndexError, OverflowError)
 _RECORDS = 8_192
 
 
@@ -81,7 +82,7 @@ class AvroFormat(FileFormat):
                         yield Batch(codec, values=records)
                     else:
                         yield columns.batch(records)
-            except (ValueError, TypeError, KeyError, EOFError, IndexError, _resolution_error()) as problem:
+            except (*_BROKEN, _resolution_error()) as problem:
                 raise SourceError(f"{chunk.path}: cannot be read as Avro: {problem}") from problem
 
 

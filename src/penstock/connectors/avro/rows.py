@@ -26,6 +26,7 @@ from penstock.connectors.avro.schema import AvroSchema
 from penstock.connectors.avro.values import AvroColumns, AvroRecords
 from penstock.connectors.declared_rows import DeclaredRow, RowDescription
 
+_NO_COLUMN = (pa.ArrowException, ValueError, TypeError, OverflowError)
 _BROKEN = (ValueError, TypeError, KeyError, EOFError, IndexError, OverflowError, StopIteration)
 
 
@@ -90,7 +91,19 @@ class AvroReading:
         if not records:
             codec = codec_for(self.produced_type)
             return Batch(codec, columns=codec.to_columns([]), timestamps=times)
-        return self._columns.batch(records, times)
+        try:
+            return self._columns.batch(records, times)
+        except _NO_COLUMN as problem:
+            raise self._first_misfit(records, places) or problem from None
+
+    def _first_misfit(self, records: Sequence[Any], places: Sequence[int]) -> DeserializationError | None:
+        """The first record that has a value which is none of its type: fastavro reads an int of any size."""
+        for place, record in zip(places, records, strict=True):
+            try:
+                self._columns.of([record])
+            except _NO_COLUMN as problem:
+                return DeserializationError(place, f"no Avro record of the schema: {problem}")
+        return None
 
 
 def read_record(message: bytes, writer: AvroSchema, reader: AvroSchema, start: int = 0) -> Any:

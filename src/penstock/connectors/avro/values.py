@@ -11,6 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from penstock.common.batch import Batch
+from penstock.common.calendar_columns import is_within_calendar
 from penstock.common.codecs import codec_for
 from penstock.common.errors import TypeMismatchError
 from penstock.common.row import Row
@@ -54,7 +55,10 @@ class AvroColumns:
             values = [record.get(name) for record in records]
             if convert is not None:
                 values = [None if value is None else convert(value) for value in values]
-            columns.append(pa.array(values, column_type))
+            column = pa.array(values, column_type)
+            if not is_within_calendar(column):
+                raise ValueError(f"field {name} has a time beyond the years 1 and 9999, which is none of Python's")
+            columns.append(column)
         return columns
 
     def batch(self, records: Sequence[dict[str, Any]], timestamps: list[int | None] | None = None) -> Batch:

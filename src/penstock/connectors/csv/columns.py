@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,8 @@ class CsvColumns:
         if not lines or data.count(b"\n") != len(lines) - 1 or b"\r" in data or not all(lines):
             return None
         if self.quote is not None and self.quote.encode() in data:
+            return None
+        if data.startswith(codecs.BOM_UTF8):  # which Arrow takes for the beginning of a file
             return None
         try:
             table = pyarrow.csv.read_csv(

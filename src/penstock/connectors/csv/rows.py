@@ -20,7 +20,7 @@ from penstock.common.serialization import (
     Timestamps,
     with_values,
 )
-from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.common.typeinfo import CompositeTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.connectors.csv.columns import CsvColumns
 from penstock.connectors.csv.field_text import Parse, field_parser, field_text
 from penstock.connectors.declared_rows import RowDescription, row_type_of
@@ -137,8 +137,9 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         return self._to_batch_one_by_one(messages, timestamps)
 
     def _to_batch_one_by_one(self, messages: Sequence[bytes | None], timestamps: Timestamps) -> Batch:
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Row] = []
         times: list[int | None] = []
+        places: list[int] = []
         for place, message, timestamp in zip(*_placed(messages, timestamps), strict=True):
             try:
                 row = self._row(message)
@@ -149,13 +150,22 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             if row is not None:
                 rows.append(row)
                 times.append(timestamp)
+                places.append(place)
         codec = codec_for(self._type_info)
         try:
-            return Batch(codec, columns=codec.to_columns([Row(*row) for row in rows]), timestamps=times)
+            columns = codec.to_columns(rows)
         except TypeMismatchError as problem:
-            raise DeserializationError(problem.index or 0, str(problem)) from None
+            if not self._ignore_parse_errors:
+                raise DeserializationError(places[problem.index or 0], str(problem)) from None
+            columns = codec.to_columns(list(map(self._with_what_fits, rows)))
+        return Batch(codec, columns=columns, timestamps=times)
 
-    def _row(self, message: bytes) -> tuple[Any, ...] | None:
+    def _with_what_fits(self, row: Row) -> Row:
+        """The row with None for values that were read, but are none of their types: integers that are too large."""
+        assert isinstance(self._type_info, CompositeTypeInfo)
+        return Row(*map(_fitting, row, self._type_info.get_field_types()))
+
+    def _row(self, message: bytes) -> Row | None:
         text = message.decode("utf-8").rstrip("\r\n")
         if self._allow_comments and text.startswith("#"):
             return None
@@ -164,9 +174,8 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         if len(fields) != count and not (self._ignore_parse_errors and len(fields) < count):
             raise ValueError(f"it has {len(fields)} fields; expected {count}: {text!r}")
         fields += [None] * (count - len(fields))
-        return tuple(
-            self._value(name, parse, field) for (name, parse), field in zip(self._parsers, fields, strict=True)
-        )
+        parsers = zip(self._parsers, fields, strict=True)
+        return Row(*(self._value(name, parse, field) for (name, parse), field in parsers))
 
     def _split(self, text: str) -> list[str | None]:
         dialect = self._dialect
@@ -263,6 +272,7 @@ class CsvRowSerializationSchema(SerializationSchema):
         self._line_delimiter = line_delimiter
         special = (self._dialect.delimiter, self._dialect.quote, self._dialect.escape, "\r")
         self._last_unsafe = max(character for character in special if character)
+        self._special = [*filter(None, special), "\n"]
 
     def serialize(self, element: Any) -> bytes:
         """The line, with its end."""
@@ -298,18 +308,32 @@ class CsvRowSerializationSchema(SerializationSchema):
         if value is None:
             return dialect.null_literal or ""
         text = field_text(value, array_delimiter)
-        if dialect.quote is None or not isinstance(value, str) or not self._needs_quotes(text):
+        if dialect.quote is None or not self._is_quoted(value, text):
             return text
         inside = dialect.quote * 2 if dialect.escape is None else dialect.escape + dialect.quote
         if dialect.escape is not None:
             text = text.replace(dialect.escape, dialect.escape * 2)
         return f"{dialect.quote}{text.replace(dialect.quote, inside)}{dialect.quote}"
 
+    def _is_quoted(self, value: Any, text: str) -> bool:
+        if isinstance(value, str):
+            return self._needs_quotes(text)
+        # The texts of a list may have anything in them.
+        return isinstance(value, list | tuple) and any(special in text for special in self._special)
+
     def _needs_quotes(self, text: str) -> bool:
         """As Flink decides it: too long to look, or with a character that is not above all special ones."""
         if len(text) > _ALWAYS_QUOTED_LENGTH or "\\" in text:
             return True
         return any(character <= self._last_unsafe for character in text)
+
+
+def _fitting(value: Any, field_type: TypeInformation) -> Any:
+    try:
+        codec_for(TupleTypeInfo([field_type])).to_columns([(value,)])
+    except TypeMismatchError:
+        return None
+    return value
 
 
 def _placed(

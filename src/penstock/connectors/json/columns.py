@@ -12,7 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from penstock.common.calendar_columns import is_within_calendar
 from penstock.common.errors import ConfigurationError
+from penstock.common.kernels import pc
+from penstock.common.nested_columns import columns_inside
 from penstock.common.typeinfo import (
     BasicType,
     BasicTypeInfo,
@@ -122,7 +125,7 @@ class JsonColumns:
 
     def _parsed_by_arrow(self, data: bytes, objects: int) -> list[pa.Array] | None:
         """None when Arrow cannot parse it, or sees another number of objects than there should be."""
-        if self._parse_options is None or not objects:
+        if self._parse_options is None or not objects or not _is_utf8(data):
             return None
         try:
             table = pyarrow.json.read_json(
@@ -133,7 +136,8 @@ class JsonColumns:
             )
             if table.num_rows != objects:
                 return None
-            table.validate(full=True)  # the parser does not look whether text is UTF-8
+            # A text may have half of a character, which an escape names.
+            table.validate(full=True)
             columns: list[pa.Array] = []
             for field, reader in zip(self._schema, self._readers, strict=True):
                 column = table.column(field.name)
@@ -143,20 +147,38 @@ class JsonColumns:
                 columns.append(column if column.type.equals(field.type) else column.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             return None
-        return columns
+        # Arrow knows a year 0, and times that are beyond the years 1 and 9999 in UTC.
+        return columns if all(map(_is_finite, columns)) and all(map(is_within_calendar, columns)) else None
 
     def _parsed_by_python(self, documents: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
         columns: list[list[Any]] = [[] for _ in self._names]
         fields = list(zip(self._names, columns, strict=True))
         for index, document in documents:
             try:
-                text = document.decode(json.detect_encoding(document), "surrogatepass")
-                stored = self._read_object(_DECODER.decode(text))
-            except ValueError as problem:
-                raise JsonError(index, document, _reason(problem)) from None
+                stored = self._read_object(parsed_document(document))
+            except BROKEN_DOCUMENT as problem:
+                raise JsonError(index, document, reason_of(problem)) from None
             for name, column in fields:
                 column.append(stored[name])
         return [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+
+
+def _is_utf8(data: bytes) -> bool:
+    """The parser does not look."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_finite(column: pa.Array) -> bool:
+    """Whether no number is NaN or infinite: the parser knows more names for these, and rounds what is too large."""
+    if pa.types.is_floating(column.type):
+        return pc.all(pc.is_finite(column)).as_py() is not False
+    return all(map(_is_finite, columns_inside(column)))
 
 
 def _read_texts(column: pa.Array, reader: FieldReader, column_type: pa.DataType) -> pa.Array:
@@ -170,11 +192,25 @@ _DECODER = json.JSONDecoder(parse_float=decimal.Decimal)
 """Of what `json.loads` does for every document, this is done once."""
 
 
-def _reason(problem: ValueError) -> str:
+BROKEN_DOCUMENT = (ValueError, RecursionError, decimal.InvalidOperation)
+"""What `parsed_document` raises, and the making of values of what it returns."""
+
+
+def parsed_document(document: bytes) -> Any:
+    """What Python makes of a document; numbers with a fraction are decimal."""
+    return _DECODER.decode(document.decode(json.detect_encoding(document), "surrogatepass"))
+
+
+def reason_of(problem: Exception) -> str:
+    """Why a document cannot be read, of one of `BROKEN_DOCUMENT`."""
     if isinstance(problem, json.JSONDecodeError):
         return f"no valid JSON: {problem.msg} at character {problem.pos}"
     if isinstance(problem, UnicodeDecodeError):
         return f"no valid UTF-8: {problem.reason} at byte {problem.start}"
+    if isinstance(problem, RecursionError):
+        return "too many lists and objects are in one another"
+    if isinstance(problem, decimal.InvalidOperation):
+        return "a number has an exponent that is out of all range"
     return str(problem)
 
 

@@ -81,12 +81,22 @@ def _mismatch(value: Any, expected: str) -> ValueError:
 def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise _mismatch(value, "a string")
-    return value
+    return _whole(value)
 
 
 def _character(value: Any) -> str:
     if not isinstance(value, str) or len(value) != 1:
         raise _mismatch(value, "a string of one character")
+    return _whole(value)
+
+
+def _whole(value: str) -> str:
+    """Refuses half of a character, which an escape may name: no column holds it."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _mismatch(value, "a string of whole characters") from None
     return value
 
 
@@ -148,7 +158,7 @@ def _parsed(value: Any, parse: Callable[[str], Any], expected: str) -> Any:
         raise _mismatch(value, expected)
     try:
         return parse(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise _mismatch(value, expected) from None
 
 
@@ -164,7 +174,11 @@ def _time(value: Any) -> datetime.time:
 
 
 def _timestamp(value: Any) -> datetime.datetime:
-    moment = _parsed(value, datetime.datetime.fromisoformat, "a timestamp such as 2024-12-31T12:34:56.789")
+    return _parsed(value, _moment, "a timestamp such as 2024-12-31T12:34:56.789")
+
+
+def _moment(text: str) -> datetime.datetime:
+    moment = datetime.datetime.fromisoformat(text)
     return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
+from penstock.connectors.json.columns import BROKEN_DOCUMENT, parsed_document, reason_of
 
 
 def first_missing_field(documents: Sequence[bytes], type_info: TypeInformation) -> tuple[int, str] | None:
-    """The place of the first document that lacks a field, and the field; a field that is null is there."""
+    """The place of the first document that lacks a field, and the reason; a field that is null is there."""
     for index, document in enumerate(documents):
-        missing = _missing(json.loads(document), type_info)
+        try:
+            missing = _missing(parsed_document(document), type_info)
+        except BROKEN_DOCUMENT as problem:  # in a field that is ignored, which Arrow's parser does not look into
+            return index, reason_of(problem)
         if missing is not None:
-            return index, missing
+            return index, f"it has no field {missing!r}"
     return None
 
 

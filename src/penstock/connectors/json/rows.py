@@ -112,8 +112,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         if self._fail_on_missing_field:
             missing = first_missing_field(documents, self._type_info)
             if missing is not None:
-                index, name = missing
-                raise DeserializationError(index, f"it has no field {name!r}")
+                raise DeserializationError(*missing)
         return columns
 
     @staticmethod

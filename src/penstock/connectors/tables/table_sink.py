@@ -114,16 +114,19 @@ class TableCommitter(Committer):
         settings = self._sink.settings()
         file_system = file_system_of(settings.directory)
         files: list[tuple[str, Token]] = []
-        try:
-            for token in tokens:
-                name = f"{quote(self._context.job_id, safe='')}-{token['name']}"
-                target = f"{settings.directory}/{name}"
-                if file_system.status(target) is None:
+        for token in tokens:
+            name = f"{quote(self._context.job_id, safe='')}-{token['name']}"
+            target = f"{settings.directory}/{name}"
+            if file_system.status(target) is None:
+                try:
                     file_system.move(f"{settings.directory}/{token['staged']}", target)
-                files.append((name, token))
-            file_system.sync_names([settings.directory])
-        except FileNotFoundError as problem:
-            raise SinkError(f"records of epoch {epoch} are lost: a staged file is gone: {problem}") from problem
+                except FileNotFoundError as problem:
+                    # Another process, such as a driver that has been replaced, may have been faster.
+                    if file_system.status(target) is None:
+                        told = f"records of epoch {epoch} are lost: a staged file is gone: {problem}"
+                        raise SinkError(told) from None
+            files.append((name, token))
+        file_system.sync_names([settings.directory])
         reach("sink.table.moved")
         self.append(epoch, files)
         reach("sink.table.appended")

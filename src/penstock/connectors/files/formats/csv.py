@@ -20,7 +20,6 @@ from penstock.common.typeinfo import (
     CompositeTypeInfo,
     PrimitiveArrayTypeInfo,
     TypeInformation,
-    Types,
 )
 from penstock.connectors.batches import batches_of_columns
 from penstock.connectors.broken_records import BrokenRecords
@@ -93,23 +92,23 @@ class CsvFormat(FileFormat):
         codec = codec_for(self._type_info)
         schema = codec.schema
         assert schema is not None
-        numbers = [name for name, each in self._fields() if each in (Types.BIG_DEC(), Types.BIG_INT())]
         with chunk.opened() as file:
             if chunk.size == 0:
                 return
             first_row = 1 + self._header + self._skip_first_row
-            tolerant = TolerantCsv(schema, chunk.path, broken, self._delimiter, first_row, self._array_separators)
+            tolerant = TolerantCsv(
+                self._type_info, chunk.path, broken, self._delimiter, first_row, self._array_separators
+            )
             if self._header and self._strict_header:
                 self._check_header(chunk, schema.names)
             try:
                 reader = self._opened(file, schema, tolerant if broken.is_tolerant else None)
                 for records in reader:
                     if broken.is_tolerant:
-                        yield from batches_of_columns(codec, tolerant.converted(records, self._null_literal, numbers))
-                        continue
-                    for name in numbers:
-                        tolerant.check_numbers(records.column(name), name)
-                    yield from batches_of_columns(codec, self._with_lists(records, schema))
+                        yield from batches_of_columns(codec, tolerant.converted(records, self._null_literal))
+                    else:
+                        columns = tolerant.checked(self._with_lists(records, schema))
+                        yield from batches_of_columns(codec, columns)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as problem:
                 raise SourceError(f"{chunk.path}: {problem}") from problem
 
@@ -138,9 +137,6 @@ class CsvFormat(FileFormat):
             text.detach()
         if found != names:
             raise SourceError(f"{chunk.path}: the header has the columns {found}; expected {names}")
-
-    def _fields(self) -> Iterator[tuple[str, TypeInformation]]:
-        yield from zip(self._type_info.get_field_names(), self._type_info.get_field_types(), strict=True)
 
     def _opened(
         self, file: BinaryIO, schema: pa.Schema, tolerant: TolerantCsv | None
@@ -175,6 +171,7 @@ class CsvFormat(FileFormat):
                 ]
             ),
             include_columns=schema.names,
+            check_utf8=not as_text,  # which is looked at row by row then
             null_values=[""] if not self._null_literal else ["", self._null_literal],
             strings_can_be_null=as_text or self._null_literal is not None,
             quoted_strings_can_be_null=False,

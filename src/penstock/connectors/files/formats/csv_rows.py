@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.csv
 
+from penstock.common.calendar_columns import is_within_calendar
 from penstock.common.errors import SourceError
 from penstock.common.kernels import pc
 from penstock.common.serialization import DeserializationError
+from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo
 from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.tolerant_reading import readable_parts
 
-_NUMBER = r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBERS = {
+    BasicType.BIG_DEC: r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$",
+    BasicType.BIG_INT: r"^\s*[+-]?\d+\s*$",
+}
+"""Of any size, which travel as text: Arrow takes everything for them."""
+_NO_TIME_OF_PYTHON = "it is not between the years 1 and 9999"
 
 
 class TolerantCsv:
@@ -23,14 +31,20 @@ class TolerantCsv:
 
     def __init__(
         self,
-        schema: pa.Schema,
+        type_info: CompositeTypeInfo,
         path: str,
         broken: BrokenRecords,
         delimiter: str,
         first_row: int,
         array_separators: Mapping[str, str],
     ) -> None:
-        self._schema = schema
+        self._schema = pa.schema(type_info.arrow_fields())
+        fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
+        self._numbers = {
+            name: _NUMBERS[each.basic_type]
+            for name, each in fields
+            if isinstance(each, BasicTypeInfo) and each.basic_type in _NUMBERS
+        }
         self._path = path
         self._broken = broken
         self._delimiter = delimiter
@@ -39,6 +53,7 @@ class TolerantCsv:
         self._invalid: list[int] = []
         """The numbers of rows with a wrong number of fields, which Arrow leaves out."""
         self._rows = 0
+        """How many there were before those that are looked at."""
 
     def take_row(self, row: Any) -> str:
         """Called by Arrow with a row that has too few or too many fields."""
@@ -51,47 +66,66 @@ class TolerantCsv:
         )
         return "skip"
 
-    def converted(self, records: pa.RecordBatch, null_literal: str | None, numbers: Sequence[str]) -> list[pa.Array]:
+    def converted(self, records: pa.RecordBatch, null_literal: str | None) -> list[pa.Array]:
         """The columns in their types, without rows that have a field of another."""
         parts, broken_places = readable_parts(
-            records.num_rows, lambda start, end: self._cast(records.slice(start, end - start), null_literal, numbers)
+            records.num_rows, lambda start, end: self._cast(records.slice(start, end - start), null_literal)
         )
         for bad in broken_places:
-            row = records.slice(bad.place, 1).to_pylist()[0]
-            text = self._delimiter.join("" if value is None else value for value in row.values())
-            self._broken.add(text.encode(), f"{self._path}, row {self._number_of(self._rows + bad.place)}", bad.reason)
+            fields = [column.slice(bad.place, 1).cast(pa.binary())[0].as_py() for column in records.columns]
+            text = self._delimiter.encode().join(b"" if field is None else field for field in fields)
+            self._broken.add(text, f"{self._path}, row {self._number_of(self._rows + bad.place)}", bad.reason)
         self._rows += records.num_rows
         if not parts:
             return [pa.array([], field.type) for field in self._schema]
         return [pa.concat_arrays(columns) for columns in zip(*(part for _, _, part in parts), strict=True)]
 
-    def check_numbers(self, column: pa.Array, name: str) -> None:
-        """Refuses text in a column of numbers of any size, which Arrow takes for text."""
-        bad = _first_no_number(column)
-        if bad is not None:
-            raise SourceError(
-                f"{self._path}, row {self._number_of(self._rows + bad)}: field {name}: {column[bad].as_py()!r} is no "
-                "number"
-            )
+    def checked(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """The columns that Arrow has converted; refuses text where a number is due, and times that are not Python's."""
+        checked: list[pa.Array] = []
+        for field, column in zip(self._schema, columns, strict=True):
+            try:
+                checked.append(self._with_numbers(column, field.name))
+                if not is_within_calendar(column):
+                    place = _first(column, lambda part: not is_within_calendar(part))
+                    raise DeserializationError(place, f"field {field.name}: {_NO_TIME_OF_PYTHON}")
+            except DeserializationError as problem:
+                row = self._number_of(self._rows + problem.index)
+                raise SourceError(f"{self._path}, row {row}: {problem.reason}") from None
+        self._rows += len(columns[0])
+        return checked
 
-    def _cast(self, records: pa.RecordBatch, null_literal: str | None, numbers: Sequence[str]) -> list[pa.Array]:
+    def _with_numbers(self, column: pa.Array, name: str) -> pa.Array:
+        """The column; where it has numbers that travel as text, an empty text is none."""
+        pattern = self._numbers.get(name)
+        if pattern is None:
+            return column
+        column = pc.replace_with_mask(column, pc.equal(column, ""), pa.scalar(None, pa.string()))
+        place = pc.index(pc.fill_null(pc.match_substring_regex(column, pattern), True), False).as_py()
+        if place >= 0:
+            raise DeserializationError(place, f"field {name}: {column[place].as_py()!r} is no number")
+        return column
+
+    def _cast(self, records: pa.RecordBatch, null_literal: str | None) -> list[pa.Array]:
         columns: list[pa.Array] = []
         for field in self._schema:
             column = records.column(field.name)
-            if field.name in numbers:
-                bad = _first_no_number(column)
-                if bad is not None:
-                    raise DeserializationError(bad, f"field {field.name}: {column[bad].as_py()!r} is no number")
-            if field.type == pa.string():
-                # Without a literal for None, an empty text is an empty text, except where it would be a number.
-                is_text = null_literal is None and field.name not in numbers
-                columns.append(pc.fill_null(column, "") if is_text else column)
+            if pa.types.is_binary(field.type):
+                columns.append(_with_empty_texts(column, null_literal).cast(pa.binary()))
                 continue
-            separator = self._array_separators.get(field.name)
-            try:
-                columns.append(_converted(column, field, separator))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                raise _first_misfit(column, field, separator) from None
+            if not _is_utf8(column):
+                place = _first(column, lambda part: not _is_utf8(part))
+                raise DeserializationError(place, f"field {field.name}: it is no valid UTF-8")
+            if field.name in self._numbers:
+                columns.append(self._with_numbers(column, field.name))
+            elif field.type == pa.string():
+                columns.append(_with_empty_texts(column, null_literal))
+            else:
+                separator = self._array_separators.get(field.name)
+                try:
+                    columns.append(_converted(column, field, separator))
+                except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                    raise _first_misfit(column, field, separator) from None
         return columns
 
     def _number_of(self, index: int) -> int:
@@ -104,12 +138,6 @@ class TolerantCsv:
             number = shifted
 
 
-def _first_no_number(column: pa.Array) -> int | None:
-    fits = pc.fill_null(pc.match_substring_regex(column, _NUMBER), True)
-    bad = pc.index(fits, False).as_py()
-    return None if bad < 0 else bad
-
-
 def lists_of(column: pa.Array, list_type: pa.DataType, separator: str) -> pa.Array:
     """Lists of what stands between the separators; without one, of the one text."""
     split = [
@@ -119,20 +147,66 @@ def lists_of(column: pa.Array, list_type: pa.DataType, separator: str) -> pa.Arr
     return pa.array(split, pa.list_(pa.string())).cast(list_type)
 
 
+def _with_empty_texts(column: pa.Array, null_literal: str | None) -> pa.Array:
+    """Without a literal for None, an empty text is an empty text."""
+    return pc.fill_null(column, "") if null_literal is None else column
+
+
 def _converted(column: pa.Array, field: pa.Field, separator: str | None) -> pa.Array:
-    return column.cast(field.type) if separator is None else lists_of(column, field.type, separator)
+    made = _read_again(column, field.type) if separator is None else lists_of(column, field.type, separator)
+    if not is_within_calendar(made):
+        raise pa.ArrowInvalid(_NO_TIME_OF_PYTHON)
+    return made
+
+
+def _read_again(column: pa.Array, column_type: pa.DataType) -> pa.Array:
+    """What Arrow makes of the texts where it reads a file.
+
+    A cast knows less: it has no times of day, and refuses numbers with spaces around them.
+    """
+    texts = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "").fill_null("")
+    data = pa.py_buffer("".join([f"{text}\n" for text in texts.to_pylist()]).encode())
+    table = pyarrow.csv.read_csv(
+        data,
+        pyarrow.csv.ReadOptions(use_threads=False, column_names=["text"], block_size=data.size + 1),
+        pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        pyarrow.csv.ConvertOptions(
+            column_types={"text": column_type}, null_values=[""], quoted_strings_can_be_null=False
+        ),
+    )
+    return table.column(0).combine_chunks()
 
 
 def _first_misfit(column: pa.Array, field: pa.Field, separator: str | None) -> DeserializationError:
+    def is_bad(part: pa.Array) -> bool:
+        try:
+            _converted(part, field, separator)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return True
+        return False
+
+    place = _first(column, is_bad)
+    return DeserializationError(place, f"field {field.name}: {column[place].as_py()!r} is no {field.type}")
+
+
+def _first(column: pa.Array, is_bad: Callable[[pa.Array], bool]) -> int:
+    """The place of the first value that makes a column bad."""
     good, bad = 0, len(column)
     while bad - good > 1:
         middle = (good + bad) // 2
-        try:
-            _converted(column.slice(0, middle), field, separator)
-            good = middle
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if is_bad(column.slice(0, middle)):
             bad = middle
-    return DeserializationError(good, f"field {field.name}: {column[good].as_py()!r} is no {field.type}")
+        else:
+            good = middle
+    return good
+
+
+def _is_utf8(column: pa.Array) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 class WithoutComments(io.RawIOBase):

@@ -102,7 +102,7 @@ def _objects(data: bytes) -> list[object]:
             continue
         try:
             values.append(json.loads(line))
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise JsonError(index, line, f"no valid JSON: {problem}") from None
     return values
 

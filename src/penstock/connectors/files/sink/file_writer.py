@@ -84,7 +84,7 @@ class FileWriter(SinkWriter):
             for bucket, records in self._settings.buckets.split(batch, self._times):
                 self._write_to(bucket, records)
         except OSError as problem:
-            raise self._not_writable(problem) from problem
+            raise self._not_writable(problem) from None
 
     def prepare_commit(self) -> list[Token]:  # noqa: D102
         try:
@@ -94,7 +94,7 @@ class FileWriter(SinkWriter):
                 file_system = file_system_of(self._settings.directory)
                 file_system.sync_names([f"{self._settings.directory}/{self._staging}"])
         except OSError as problem:
-            raise self._not_writable(problem) from problem
+            raise self._not_writable(problem) from None
         if self._tokens:
             reach("sink.files.staged")
         return self._tokens

@@ -46,7 +46,10 @@ class PublishedNote:
 
     def _paths(self) -> dict[str, EpochId]:
         """The notes that are there, with the epochs in their names."""
-        paths = [entry.path for entry in self._file_system.entries(self._hidden)]
+        try:
+            paths = [entry.path for entry in self._file_system.entries(self._hidden)]
+        except OSError as problem:
+            raise SinkError(f"the file sink cannot read {self._hidden}: {problem}") from None
         found = [(path, self._names.fullmatch(name_of(path))) for path in paths]
         return {path: EpochId(int(match[1] or -1), int(match[2] or -1)) for path, match in found if match}
 
