@@ -24,6 +24,10 @@ def check_text(method: str, value: object, *, may_be_empty: bool = True) -> str:
     if not isinstance(value, str) or not (value or may_be_empty):
         expected = "a text" if may_be_empty else "a text that is not empty"
         raise refused(f"{method} takes {expected}, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise refused(f"{method} takes a text of whole characters, and {value!r} has half of one") from None
     return value
 
 

@@ -17,8 +17,8 @@ Value: TypeAlias = "pa.Array | pa.Scalar"
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 
-EVALUATION_ERRORS = (ArithmeticError, ValueError)
-"""What an expression raises that a value does not suit. Errors of Arrow's kernels are `ValueError`s."""
+EVALUATION_ERRORS = (ArithmeticError, ValueError, pa.ArrowCapacityError)
+"""What an expression raises that a value does not suit. Other errors of Arrow's kernels are `ValueError`s."""
 
 
 class Rows:
@@ -155,6 +155,8 @@ def _in_python_terms(error: Exception, text: str) -> Exception:
     message = str(error)
     if isinstance(error, ZeroDivisionError) or message == "divide by zero":
         return ZeroDivisionError(f"division by zero in `{text}`")
+    if isinstance(error, pa.ArrowCapacityError):
+        return OverflowError(f"the texts are longer than a column holds, 2 GB, in `{text}`")
     if message == "overflow":
         return OverflowError(f"the result does not fit into 64 bits in `{text}`")
     raised = OverflowError if isinstance(error, OverflowError) else ValueError

@@ -40,6 +40,8 @@ class CollectionMethods(ExpressionMethods):
 
     def map_value(self, key: Any) -> Expression:
         """The value of a key of a map; None where there is none."""
+        if key is None:
+            raise refused("map_value takes a key, and None is none")
         return self._made(MapValue(key))
 
     def json_value(self, path: str, value_type: TypeInformation | type[Any] = str) -> Expression:
@@ -64,7 +66,7 @@ class CollectionMethods(ExpressionMethods):
         return self._made(JsonValue(path, target))
 
     def is_json(self) -> Expression:
-        """Whether a text is JSON."""
+        """Whether a text is JSON; none has more than 500 lists and objects in one another."""
         return self._made(IsJson())
 
     def hash64(self) -> Expression:

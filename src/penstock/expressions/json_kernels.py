@@ -20,6 +20,10 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _ALL_IN_ONE_BLOCK = 1 << 30
 _NOT_FOR_THE_READER = r"[\n\r]|(^|[\[:,-]\s*)(NaN|Inf)"
 """Ends of lines, which it goes by, and numbers that JSON does not have, but the reader."""
+_DEEPEST = 500
+"""How many lists and objects may be in one another: Python's reader gives up somewhere behind, Arrow's does not."""
+_TEXT_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 _MAY_BE_MORE_THAN_A_VALUE = r"^\s*[^{\s]|\}\s*,"
 """No object, or one that may be followed by a comma."""
 
@@ -51,7 +55,7 @@ def _schema(steps: Steps, target: pa.DataType) -> pa.Schema:
 
 def _read_together(texts: pa.Array, schema: pa.Schema) -> pa.Array | None:
     """The texts as a column, where all of them are JSON that fits; None where one is not."""
-    if not len(texts) or pc.any(pc.match_substring_regex(texts, _NOT_FOR_THE_READER)).as_py():
+    if not len(texts) or pc.any(pc.match_substring_regex(texts, _NOT_FOR_THE_READER)).as_py() or _may_be_deep(texts):
         return None
     # A text that is more than one value breaks its line, or makes two rows of it; no line makes none. `1,"x":2` does
     # neither as a member of an object, but does as an element of a list.
@@ -74,6 +78,25 @@ def _read_together(texts: pa.Array, schema: pa.Schema) -> pa.Array | None:
     return table.column(0).combine_chunks() if table.num_rows == len(texts) else None
 
 
+def _may_be_deep(texts: pa.Array) -> bool:
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    if longest is None or longest <= 2 * _DEEPEST:
+        return False
+    opened = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
+    return pc.max(opened).as_py() > _DEEPEST
+
+
+def _is_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    depth = 0
+    for bracket in _BRACKET.findall(_TEXT_IN_JSON.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
 def _refused(_: str) -> NoReturn:
     raise ValueError
 
@@ -86,9 +109,11 @@ _DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_consta
 
 
 def _parsed(text: str) -> Any:
+    if _is_deep(text):
+        return _NO_VALUE
     try:
         return _DECODER.decode(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return _NO_VALUE
 
 

@@ -218,6 +218,8 @@ def round_integer(value: Value, digits: int) -> pa.Array:
     """`round(n, digits)`: of two that are as near, the one whose last digit is even."""
     if digits >= 0:
         return value
+    if digits < -19:
+        return pc.multiply(value, 0)  # Python would make the power of ten, however great it is
     if digits < -18:
         return python_where(pc.is_valid(value), value, lambda number: round(number, digits), value)
     step = pa.scalar(10**-digits, pa.int64())

@@ -10,6 +10,7 @@ from penstock.common.kernels import pc
 from penstock.expressions.argument_checks import refused
 
 _NAME = re.compile(r"\(\?P?<\w+>")
+_LIKE = {"%": ".*", "_": "."}
 
 
 def _with_one_group(pattern: str, wanted: int) -> tuple[str, int]:
@@ -76,3 +77,19 @@ def check_replacement(method: str, pattern: str, replacement: str) -> None:
                 f"{method}: {replacement!r} has `\\{escape}`; the groups of {pattern!r} are \\0 to \\{groups}, and "
                 "`\\\\` is a backslash"
             )
+
+
+def like(value: pa.Array, pattern: str) -> pa.Array:
+    """Whether the whole text matches SQL's LIKE."""
+    if "\\" not in pattern:
+        return pc.match_like(value, pattern)
+    # The kernel takes some patterns for plain text between signs for any text, with their backslashes.
+    parts = re.findall(r"\\?.", pattern, re.DOTALL)
+    matched = "".join(_LIKE.get(part) or re.escape(part[-1]) for part in parts)
+    return pc.match_substring_regex(value, rf"(?s)\A{matched}\z")
+
+
+def check_like(method: str, pattern: str) -> None:
+    """Refuses a pattern that ends with a backslash which makes nothing plain."""
+    if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+        raise refused(f"{method}: {pattern!r} ends with a backslash; `\\\\` is a backslash")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -57,15 +58,15 @@ _METHODS: dict[str, tuple[TypeInformation, Callable[..., pa.Array]]] = {
     "ltrim": (STRING, _trimmed(pc.utf8_ltrim)),
     "rtrim": (STRING, _trimmed(pc.utf8_rtrim)),
     "replace": (STRING, pc.replace_substring),
-    "like": (BOOLEAN, pc.match_like),
+    "like": (BOOLEAN, regular_expressions.like),
     "regexp": (BOOLEAN, pc.match_substring_regex),
     "regexp_extract": (STRING, regular_expressions.extracted),
     "regexp_replace": (STRING, regular_expressions.replaced_by_pattern),
     "reverse": (STRING, pc.utf8_reverse),
     "find": (LONG, text_kernels.found_at),
-    "lpad": (STRING, lambda value, width, fill: pc.utf8_lpad(value, max(width, 0), fill)),
-    "rpad": (STRING, lambda value, width, fill: pc.utf8_rpad(value, max(width, 0), fill)),
-    "repeat": (STRING, pc.binary_repeat),
+    "lpad": (STRING, partial(text_kernels.padded, pc.utf8_lpad)),
+    "rpad": (STRING, partial(text_kernels.padded, pc.utf8_rpad)),
+    "repeat": (STRING, text_kernels.repeated),
     "split": (Types.LIST(STRING), pc.split_pattern),
 }
 

@@ -17,6 +17,8 @@ WHITESPACE = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 """What `str.strip()` removes: a little more than Arrow's own idea of whitespace."""
+_LONGEST = 1 << 31
+"""More characters than a text in a column has; kernels take no numbers beyond 64 bits."""
 
 
 def joined(*texts: Value) -> pa.Array:
@@ -41,8 +43,18 @@ def _in_case(value: pa.Array, of_ascii: Callable[[Any], Any], of_python: Callabl
 
 def substring(value: pa.Array, start: int, length: int | None) -> pa.Array:
     """`text[start:][:length]`."""
-    tail = pc.utf8_slice_codeunits(value, start=start)
-    return tail if length is None else pc.utf8_slice_codeunits(tail, start=0, stop=length)
+    tail = pc.utf8_slice_codeunits(value, start=max(-_LONGEST, min(start, _LONGEST)))
+    return tail if length is None else pc.utf8_slice_codeunits(tail, start=0, stop=min(length, _LONGEST))
+
+
+def padded(kernel: Callable[..., pa.Array], value: pa.Array, width: int, fill: str) -> pa.Array:
+    """`str.rjust` and `str.ljust`."""
+    return kernel(value, max(0, min(width, _LONGEST)), fill)
+
+
+def repeated(value: pa.Array, times: int) -> pa.Array:
+    """`text * times`."""
+    return pc.binary_repeat(value, min(times, _LONGEST))
 
 
 def joined_with(separator: str, *texts: Value) -> pa.Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expressions.argument_checks import check_integer, check_pattern, check_text, refused
 from penstock.expressions.expression_methods import ExpressionMethods
-from penstock.expressions.regular_expressions import capturing_groups, check_replacement
+from penstock.expressions.regular_expressions import capturing_groups, check_like, check_replacement
 from penstock.expressions.text_functions import Digest, FormatNumber, TextMethod
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class TextMethods(ExpressionMethods):
         return self._with_text("split", separator)
 
     def like(self, pattern: str) -> Expression:
-        r"""Whether the whole text matches SQL's LIKE: `%` is any text, `_` any character, `\` makes them plain."""
+        r"""Whether the whole text matches SQL's LIKE: `%` is any text, `_` any character, `\` makes the next plain."""
+        check_like("like", check_text("like", pattern))
         return self._with_text("like", pattern)
 
     def regexp(self, pattern: str) -> Expression:

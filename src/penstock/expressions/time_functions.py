@@ -17,6 +17,7 @@ from penstock.expressions.time_kernels import PARTS_OF_DATES, PARTS_OF_TIMES, Pi
 from penstock.expressions.type_rules import LONG, STRING, ExpressionType, is_integer
 
 TIMESTAMP = Types.SQL_TIMESTAMP()
+_LONGEST = timedelta(days=10_000_000)
 UNIX_UNITS = {"seconds": 1_000_000, "millis": 1_000, "micros": 1}
 """In microseconds."""
 UNITS_OF_DATES = ("year", "quarter", "month", "week", "day")
@@ -148,14 +149,14 @@ class Shift(Operation):
         require(text, operands, _has_date, "a timestamp or a date")
         (operand,) = operands
         by = in_microseconds(self.duration) * (-1 if self.symbol == "-" else 1)
-        if isinstance(operand.type, DateTypeInfo) and by % time_kernels.MICROSECONDS_OF_DAY:
+        if isinstance(operand.type, DateTypeInfo) and self.duration % timedelta(days=1):
             raise PlanError(f"`{text}`: `{operand.text}` is a date, and {self.duration!r} is no whole number of days")
         return BoundKernel(text, operand.type, operands, lambda value: time_kernels.shifted(value, by))
 
 
 def in_microseconds(duration: timedelta) -> int:
-    """A duration as a number."""
-    return duration // timedelta(microseconds=1)
+    """A duration as a number of 64 bits. What is longer than the calendar leads out of it, however long it is."""
+    return max(-_LONGEST, min(duration, _LONGEST)) // timedelta(microseconds=1)
 
 
 class _Shown:

@@ -6,19 +6,16 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from penstock.common.calendar_columns import FIRST_MICROSECOND, LAST_MICROSECOND
 from penstock.common.kernels import pc
 from penstock.expressions.bound import Value
 from penstock.expressions.number_kernels import floor_divide_integers, modulo_integers
 from penstock.expressions.text_kernels import WHITESPACE, joined
 
-_FIRST_MICROSECOND = -62_135_596_800_000_000
-_LAST_MICROSECOND = 253_402_300_799_999_999
-MICROSECONDS_OF_DAY = 86_400_000_000
-
 
 def within_calendar(microseconds: Value) -> Value:
     """The same, or an error where Python has no such date."""
-    outside = pc.or_(pc.less(microseconds, _FIRST_MICROSECOND), pc.greater(microseconds, _LAST_MICROSECOND))
+    outside = pc.or_(pc.less(microseconds, FIRST_MICROSECOND), pc.greater(microseconds, LAST_MICROSECOND))
     if pc.any(outside).as_py():
         raise OverflowError("the time is not between the years 1 and 9999")
     return microseconds

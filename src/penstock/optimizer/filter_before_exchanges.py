@@ -35,7 +35,7 @@ class FilterBeforeExchanges:
 
 def _filtered(plan: Plan, edge: Edge) -> Edge:
     node = plan.node(edge.target)
-    if edge.condition is not None or plan.is_chained(edge) or may_fail(edge.exchange):
+    if edge.condition is not None or plan.is_chained(edge) or may_fail(edge.exchange, plan.record_type(edge)):
         return edge
     if not _has_columns(plan, edge, node):
         return edge

@@ -148,7 +148,9 @@ def _conditions_on(plan: Plan, node: SourceNode) -> list[FieldCondition]:
     if node.watermark_strategy is not None and not (plan.batch and _times_are_fields(node.watermark_strategy)):
         return []
     edges = [edge for edge in plan.outputs(node.id) if edge.side_output is None]
-    if len(edges) != 1 or may_fail(edges[0].exchange) or not isinstance(node.output_type, CompositeTypeInfo):
+    if len(edges) != 1 or not isinstance(node.output_type, CompositeTypeInfo):
+        return []
+    if may_fail(edges[0].exchange, node.output_type):
         return []
     condition = certain_condition(plan.node(edges[0].target))
     return [] if condition is None else _conjuncts(condition, node.output_type)

@@ -130,6 +130,11 @@ FUNCTIONS: list[tuple[Expression, Callable[..., Any], str]] = [
     (S.lpad(4, "0"), lambda s: s.rjust(4, "0"), "s"),
     (S.rpad(4, "ß"), lambda s: s.ljust(4, "ß"), "s"),
     (S.lpad(-1), lambda s: s, "s"),
+    (S.lpad(-(1 << 70)), lambda s: s, "s"),
+    (S.substring(1 << 70), lambda s: "", "s"),
+    (S.substring(-(1 << 70), 1 << 70), lambda s: s, "s"),
+    (N.round(-19), lambda n: round(n, -19), "n"),
+    (N.round(-(1 << 70)), lambda n: 0, "n"),
     (S.repeat(3), lambda s: s * 3, "s"),
     (S.repeat(0), lambda s: "", "s"),
     (S.split(","), lambda s: s.split(","), "s"),
@@ -157,6 +162,10 @@ FUNCTIONS: list[tuple[Expression, Callable[..., Any], str]] = [
     (AT - Time.seconds(5), lambda at: at - dt.timedelta(seconds=5), "at"),
     (DAY + dt.timedelta(days=30), lambda day: day + dt.timedelta(days=30), "day"),
     (DAY - dt.timedelta(days=365), lambda day: day - dt.timedelta(days=365), "day"),
+    (AT + dt.timedelta.max, lambda at: at + dt.timedelta.max, "at"),
+    (AT - dt.timedelta.max, lambda at: at - dt.timedelta.max, "at"),
+    (DAY + dt.timedelta.min, lambda day: day + dt.timedelta.min, "day"),
+    (AT.floor_to(dt.timedelta.max), lambda at: floored(at, dt.timedelta.max), "at"),
     (AT.floor_to(dt.timedelta(minutes=7)), lambda at: floored(at, dt.timedelta(minutes=7)), "at"),
     (AT.date_format("yyyy-MM-dd'T'HH:mm:ss.SSSSSS"), lambda at: at.isoformat(timespec="microseconds"), "at"),
     (AT.date_format("yy/DDD SSS''"), lambda at: f"{at.year % 100:02}/{at:%j} {at.microsecond // 1000:03}'", "at"),
@@ -356,3 +365,44 @@ def test_a_value_with_more_behind_it_is_no_json(text: str) -> None:
     records = [_row(s=text), _row(s='{"a":3}')]
     assert evaluated(S.is_json(), records)[0] == [False, True]
     assert evaluated(S.json_value("$.a", int), records)[0] == [None, 3]
+
+
+@pytest.mark.parametrize(("depth", "is_json"), [(500, True), (501, False), (5000, False)])
+def test_how_deep_json_goes_does_not_depend_on_other_texts(depth: int, is_json: bool) -> None:
+    nested = '{"a":7,"b":' + "[" * (depth - 1) + '"["' + "]" * (depth - 1) + "}"
+    for others in ([], ["no json"], ['{"a":"x"}']):
+        records = [_row(s=text) for text in [nested, *others]]
+        assert evaluated(S.is_json(), records)[0][0] is is_json
+        assert evaluated(S.json_value("$.a", int), records)[0][0] == (7 if is_json else None)
+
+
+def matches_like(pattern: str, text: str) -> bool:
+    """SQL's LIKE, one character after the other."""
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(matches_like(pattern[1:], text[start:]) for start in range(len(text) + 1))
+    if pattern[0] == "\\":
+        return text[:1] == pattern[1] and matches_like(pattern[2:], text[1:])
+    return text != "" and pattern[0] in ("_", text[0]) and matches_like(pattern[1:], text[1:])
+
+
+parts_of_patterns = st.lists(
+    st.sampled_from(("%", "_", "a", "b", r"\%", r"\_", r"\a", "\\\\", "ß", "\n", ".")), max_size=5
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pattern=parts_of_patterns.map("".join), texts=st.lists(maybe(st.text("ab%_\\ß\n.", max_size=5)), min_size=1))
+def test_like_is_that_of_sql(pattern: str, texts: list[str | None]) -> None:
+    matched = [None if text is None else matches_like(pattern, text) for text in texts]
+    assert evaluated(S.like(pattern), [_row(s=text) for text in texts]) == (matched, None)
+
+
+@pytest.mark.parametrize("expression", [S.repeat(1 << 31), S.repeat(1 << 70), S.lpad(1 << 31), S.rpad(1 << 70)])
+def test_texts_that_no_column_holds_are_told(expression: Expression) -> None:
+    records = [_row(s=None), _row(s="abc")]
+    with pytest.raises(RecordEvaluationError) as failure:
+        Evaluator(expression, RECORD).columns(codec_for(RECORD).to_columns(records), 2)
+    assert isinstance(failure.value.cause, OverflowError)
+    assert str(failure.value.cause).startswith("the texts are longer than a column holds, 2 GB, in `col(")

@@ -108,8 +108,15 @@ def test_types_that_do_not_suit(expression: Expression, message: str) -> None:
     ("write", "message"),
     [
         (lambda: col("s").lpad(3, "ab"), "fills up with one character"),
+        (lambda: col("m").map_value(None), "takes a key, and None is none"),
         (lambda: col("s").repeat(-1), "repeat takes a number from 0"),
         (lambda: col("s").split(""), "split takes a text that is not empty"),
+        (
+            lambda: col("s").contains("\ud800"),
+            r"contains takes a text of whole characters, and '\\ud800' has half of one",
+        ),
+        (lambda: col("s").regexp("\ud800"), "regexp takes a text of whole characters"),
+        (lambda: col("s").alias("\ud800"), "alias takes a text of whole characters"),
         (lambda: col("s").regexp_extract("(a"), r"regexp_extract: '\(a' cannot be used"),
         (lambda: col("s").regexp_extract("(a)", 2), "has 1 groups, and group 2"),
         (lambda: col("s").regexp_replace("a", r"\1"), r"the groups of 'a' are"),

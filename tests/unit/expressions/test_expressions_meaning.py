@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
-from penstock.common.errors import PlanError
+from penstock.common.errors import ArgumentError, PlanError
 from penstock.common.typeinfo import TypeInformation
 from penstock.expressions import Expression, coalesce, col, greatest, least, lit, this, when
 from penstock.expressions.evaluator import Evaluator, RecordEvaluationError
@@ -189,6 +189,29 @@ def test_like(pattern: str, matched: list[str]) -> None:
     texts = ["", "a", "abc", "a\nb", "a_c", "xa"]
     answers = of_values(this().like(pattern), texts, Types.STRING())
     assert [text for text, answer in zip(texts, answers, strict=True) if answer] == matched
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        (r"%\\", ["\\", "a\\"]),
+        (r"%a\\b", [r"a\b", r"xa\b"]),
+        (r"a\\b%", [r"a\b"]),
+        (r"%\\%", ["\\", "a\\", r"a\b", r"xa\b"]),
+        (r"%a\b", ["ab"]),
+        (r"\\%%", ["\\"]),
+        (r"_\.", ["a."]),
+    ],
+)
+def test_a_backslash_in_like_makes_plain_what_follows(pattern: str, matched: list[str]) -> None:
+    texts = ["", "ab", "\\", "a\\", r"a\b", r"xa\b", "a.", "aa"]
+    answers = of_values(this().like(pattern), texts, Types.STRING())
+    assert [text for text, answer in zip(texts, answers, strict=True) if answer] == matched
+
+
+def test_a_pattern_of_like_does_not_end_with_half_of_a_backslash() -> None:
+    with pytest.raises(ArgumentError, match=r"like: .* ends with a backslash"):
+        this().like("100%\\")
 
 
 def test_regular_expressions_are_searched_for() -> None:

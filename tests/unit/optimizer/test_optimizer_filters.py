@@ -19,7 +19,7 @@ from penstock.datastream import DataStream, ProcessFunction, RuntimeContext, Str
 from penstock.datastream.connectors.file_system import FileSource, ParquetFormat
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.execution.submit import plan_to_run
-from penstock.expressions import Expression, col, count, lit, row, sum_, window_end
+from penstock.expressions import Expression, array, col, count, lit, row, sum_, window_end
 from penstock.expressions.timestamps import ExpressionTimestampAssigner
 from penstock.optimizer.pipeline import optimize
 from penstock.plan.expression_node import ExpressionNode
@@ -150,11 +150,20 @@ def test_a_condition_that_may_fail_stays_where_it_is() -> None:
 
 NARROW = Types.ROW_NAMED(["id", "name", "x"], [Types.INT(), Types.STRING(), Types.DOUBLE()])
 CHOSEN = row(id=col("id"), name=col("name"), x=col("x"))
+PAIRED = Types.ROW_NAMED(["x", "pair"], [Types.DOUBLE(), Types.ROW_NAMED(["id"], [Types.LONG()])])
+
+
+def paired(record: Row) -> Row:
+    return Row(x=record.x, pair=Row(id=record.id) if record.x > 0.0 else None)
+
+
 FAILING: dict[str, Callable[[DataStream], DataStream]] = {
     "a value that does not fit": lambda rows: rows.map(CHOSEN, output_type=NARROW).filter(col("x") > 0.0),
     "a key by an expression": lambda rows: rows.key_by(lit(1) // (col("id") - 2**40)).filter(col("x") > 0.0),
     "a key by a function": lambda rows: rows.key_by(lambda r: 1 // (r.id - 2**40)).filter(col("x") > 0.0),
     "a key that does not fit": lambda rows: rows.key_by(lambda r: r.id, Types.INT()).filter(col("x") > 0.0),
+    "a field that is no key": lambda rows: rows.select("x", ids=array(col("id"))).key_by("ids").filter(col("x") > 5.0),
+    "a row that is None": lambda rows: rows.map(paired, PAIRED).key_by("pair").filter(col("x") > 0.0),
     "a partitioner": lambda rows: rows.partition_custom(lambda key, count: 0 // (key - 2**40), lambda r: r.id).filter(
         col("x") > 0.0
     ),
