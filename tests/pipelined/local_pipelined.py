@@ -55,9 +55,11 @@ class LocalPipelinedExecutor(LocalStageExecutor):
         self._live = live
         self._host = LiveTaskHost(lambda: "")
         self._newest_run: int | None = None
+        self._turn = 0
 
     def run(self, header: EpochHeader, tasks: Sequence[Sequence[PlannedRead]]) -> StageResults:
-        live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run)
+        live = live_header(header, tasks, self._live, is_first=header.run != self._newest_run, turn=self._turn)
+        self._turn += 1
         self._newest_run = header.run
         self.make_room(live)
         reports = self._reports = []
@@ -75,7 +77,7 @@ class LocalPipelinedExecutor(LocalStageExecutor):
 
     def make_room(self, header: LiveHeader) -> None:
         """As the driver does; nobody says anything there."""
-        make_room(self._setup.environment.storage, directory_of("", 0), [header.end_mark])
+        make_room(self._setup.environment.storage, directory_of("", header.turn), [header.end_mark])
 
     def _delivered(self, sent: list[list[Envelope]], partitions: int) -> list[list[Envelope]]:
         delivered: list[list[Envelope]] = [[] for _ in range(partitions)]

@@ -7,14 +7,15 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.common.batch import Batch
 from penstock.connectors.batches import MAX_BATCH_RECORDS
 from penstock.connectors.collection import CollectionSource
 from penstock.connectors.dataframe import ArrowTableSource
 from penstock.connectors.live_source import LiveSource
 from penstock.connectors.source import EnumeratorContext, EpochBudget
-from pipelined.list_source import two_splits
+from penstock.testing.memory_sink import MemorySink
+from pipelined.list_source import ListSource, timed, two_splits
 from pipelined.local_pipelined import environment
 
 BUDGET = EpochBudget(5, 5, 1)
@@ -56,3 +57,18 @@ def test_a_collection_and_a_stream_that_goes_on() -> None:
     pairs = env.from_source(two_splits(), None, "pairs").map(lambda pair: pair[1], Types.LONG())
     found = Counter(pairs.union(env.from_collection([7, 8, 9], Types.LONG())).execute_and_collect())
     assert found == Counter([*range(12), *range(100, 112), 7, 8, 9])
+
+
+@pytest.mark.usefixtures("virtual_time")
+def test_the_end_of_a_table_is_told_when_the_epoch_begins_behind_the_one_that_has_read_it() -> None:
+    env = environment("pipelined").set_parallelism(1)
+    record = Types.ROW_NAMED(["k", "n"], [Types.STRING(), Types.LONG()])
+    orders = ListSource(timed([Row(key, n) for n, key in enumerate("abab")]), record_type=record, per_epoch=2)
+    table = pa.table({"k": ["a", "b"]})
+    joined = env.from_source(orders, None, "orders").lookup_join(table, on="k", distribution="keyed")
+    sink = MemorySink()
+    joined.apply(lambda order, row: order[1]).sink_to(sink)
+    env.execute("joined")
+    ((*waited, third, fourth),) = filter(None, sink.epochs.values())
+    assert sorted(waited) == [0, 1]
+    assert [third, fourth] == [2, 3], "they do not wait, and do not come with those of their key that have"

@@ -14,6 +14,7 @@ from penstock.datastream.functions import BroadcastProcessFunction, KeyedProcess
 from penstock.datastream.state import MapStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.testing import VirtualClock
+from pipelined import list_source
 from pipelined.list_source import PAIRS, ListSource, pairs, timed, two_splits
 from pipelined.local_pipelined import environment
 from pipelined.running_count import Running
@@ -115,9 +116,26 @@ def test_side_outputs_unions_and_broadcasts_flow() -> None:
 
 def test_a_failing_function_is_reported_with_its_record() -> None:
     env = environment("pipelined")
-    stream = env.from_source(two_splits(), None, "pairs").key_by(lambda pair: pair[0]).map(lambda pair: 1 // pair[1])
+    stream = (
+        env.from_source(two_splits(), None, "pairs")
+        .key_by(lambda pair: pair[0])
+        .map(lambda pair: (pair[0], 1 // pair[1]))
+    )
     with pytest.raises(JobExecutionException, match=r"ZeroDivisionError(.|\n)*\('key-0', 0\)"):
         list(stream.execute_and_collect())
+
+
+@pytest.mark.parametrize("broken", ["create_live_reader", "follow", "position"])
+def test_a_source_that_cannot_be_followed_after_all_is_named(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> None:
+        raise OSError("no route to the shop")
+
+    owner = list_source.ListSource if broken == "create_live_reader" else list_source._LiveReader
+    monkeypatch.setattr(owner, broken, fails)
+    env = environment("pipelined")
+    env.from_source(two_splits(), None, "payments").add_sink(print)
+    with pytest.raises(JobExecutionException, match=r"no route to the shop(.|\n)*operator: payments"):
+        env.execute()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
-from penstock.common.errors import CheckpointUnavailableError, FailureReport, FencedError
+from penstock.common.errors import CheckpointUnavailableError, FailureReport, FencedError, JobExecutionException
 from penstock.common.own_thread import in_own_thread
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
@@ -220,6 +221,19 @@ def test_what_tasks_have_done_can_be_asked_for_while_the_job_ends() -> None:
             return next(self._looks)
 
     assert Ending().reports_so_far() == []
+
+
+def test_a_jvm_that_is_gone_when_output_is_to_be_published_is_told_in_a_sentence() -> None:
+    class Gone:
+        def wait_for(self, needed: int) -> None:
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    class WithoutJvm(PipelinedStageExecutor):
+        def __init__(self) -> None:
+            self._session, self._slots, self._task_count = None, Gone(), 2  # type: ignore[assignment]
+
+    with pytest.raises(JobExecutionException, match="the Spark driver's JVM is gone"):
+        WithoutJvm().publish(EpochId(1, 7), [])
 
 
 def test_a_task_that_says_that_it_has_failed_ends_the_job_at_once(storage: LocalCheckpointStorage) -> None:

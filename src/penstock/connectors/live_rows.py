@@ -36,27 +36,39 @@ class LiveRowsEnumerator(SplitEnumerator):
 
 
 class LiveRowsReader(LiveReader):
-    """Gives one batch after the other."""
+    """Gives one batch after the other, or one in parts."""
 
     def __init__(self, reader: SplitReader) -> None:
         self._reader = reader
         self._batches: Iterator[Batch] = iter(())
+        self._batch: Batch | None = None
+        self._given = 0
+        """How many records of that batch were given."""
         self._position = self._end = 0
 
     def follow(self, reads: Sequence[SplitRead]) -> None:  # noqa: D102
         (read,) = reads
         self._batches = self._reader.read(read, _WITHOUT_LIMITS)
+        self._batch, self._given = None, 0
         self._position, self._end = read.start, read.end or 0
 
     def poll(self, seconds: float) -> list[tuple[int, Batch]]:  # noqa: D102
-        batch = next(self._batches, None)
-        if batch is None:
+        if self._batch is None:
+            self._batch, self._given = next(self._batches, None), 0
+        if self._batch is None:
             return []
-        self._position += len(batch)
-        return [(0, batch)]
+        part = self._batch.part(self._given, min(self._given + self.most_records, len(self._batch)))
+        self._given += len(part)
+        self._position += len(part)
+        if self._given == len(self._batch):
+            self._batch = None
+        return [(0, part)]
 
     def position(self, place: int) -> Json:  # noqa: D102
         return self._position
 
     def finished(self, place: int) -> bool:  # noqa: D102
         return self._position >= self._end
+
+    def has_more(self, place: int) -> bool:  # noqa: D102
+        return not self.finished(place)

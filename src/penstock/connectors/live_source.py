@@ -17,6 +17,9 @@ class LiveReader(ABC):
     """What could not be read; looked at after every `poll`."""
     waited = 0.0
     """How many seconds `poll` has waited for records so far: what else it takes is work."""
+    most_records = 5_000
+    """How many records one `poll` is to give at most. The task sets it before each: fewer where it works on them for
+    long, for it is then that it looks whether the epoch is to end."""
 
     @abstractmethod
     def follow(self, reads: Sequence[SplitRead]) -> None:
@@ -36,6 +39,14 @@ class LiveReader(ABC):
     @abstractmethod
     def finished(self, place: int) -> bool:
         """Whether the read at this place has come to its `end`."""
+
+    def has_more(self, place: int) -> bool:
+        """Whether more of the read at this place may be here than `poll` has given: such a split is not silent.
+
+        To be told without asking anybody. Where it is not, records that wait for long behind those of other splits
+        come after their split was said to be idle, and may be too late.
+        """
+        return False
 
     def close(self) -> None:
         """Lets go of connections."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.common.errors import SourceError
+from penstock.common.errors import ConfigurationError, SourceError
 from penstock.connectors.kafka.client import (
     ClientErrors,
     client_log,
@@ -94,7 +94,10 @@ class KafkaBroker:
 
     def _connect(self) -> Any:
         configuration = {**self._properties.admin_configuration(), "error_cb": self._errors}
-        return self._admin_module.AdminClient(configuration, logger=client_log)
+        try:
+            return self._admin_module.AdminClient(configuration, logger=client_log)
+        except self._kafka.KafkaException as problem:
+            raise ConfigurationError(f"the properties of the KafkaSource cannot be used: {told(problem)}") from None
 
     def _group(self) -> Any:
         if self._group_consumer is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,7 +16,7 @@ from penstock.connectors.kafka.record_deserialization import KafkaRecordDeserial
 from penstock.connectors.live_source import LiveReader
 from penstock.connectors.source import Json, SplitRead
 
-_MAX_DRAIN = 5_000
+_JUST_SECONDS = 0.1
 
 
 @dataclass
@@ -23,10 +24,14 @@ class _Followed:
     """A partition, and how far it has been read."""
 
     place: int
+    topic: str
+    partition: int
     offset: int
     end: int | None
     records: int = 0
     bytes: int = 0
+    seen_to: int = 0
+    """Up to here there were no more messages."""
 
     @property
     def is_finished(self) -> bool:
@@ -43,29 +48,40 @@ class KafkaLiveReader(LiveReader):
         self.broken_records = self._reader.broken_records
         self._followed: dict[tuple[str, int], _Followed] = {}
         self._places: list[_Followed] = []
+        self._empty_at = -math.inf
+        """When `poll` last found that no message waits."""
 
     def follow(self, reads: Sequence[SplitRead]) -> None:  # noqa: D102
-        was_at = {partition: each.offset for partition, each in self._followed.items()}
-        self._places = [_Followed(place, read.start, read.end) for place, read in enumerate(reads)]
-        self._followed = {
-            (read.descriptor["topic"], read.descriptor["partition"]): followed
-            for read, followed in zip(reads, self._places, strict=True)
-        }
+        before = self._followed
+        self._places = [
+            _Followed(place, read.descriptor["topic"], read.descriptor["partition"], read.start, read.end)
+            for place, read in enumerate(reads)
+        ]
+        self._followed = {(each.topic, each.partition): each for each in self._places}
         is_at = {partition: each.offset for partition, each in self._followed.items()}
-        if is_at != was_at:
+        if is_at != {partition: each.offset for partition, each in before.items()}:
             self._reader.assign([(*partition, offset) for partition, offset in is_at.items()])
+            return
+        for partition, each in self._followed.items():
+            # The consumer, which goes on, does not say it again.
+            each.seen_to = before[partition].seen_to
 
     def poll(self, seconds: float) -> list[tuple[int, Batch]]:  # noqa: D102
         arrived: dict[tuple[str, int], list[Any]] = {}
+        is_empty = True
         for message in self._take(seconds):
             partition = message.topic(), message.partition()
             followed = self._followed.get(partition)
+            is_event = message.error() is not None
+            is_empty = is_empty and is_event
             if followed is None:
                 continue  # fetched before the partition went to another task
-            if message.error() is not None:
+            if is_event:
                 self._reach_end(followed, message)
             elif not followed.is_finished:
                 arrived.setdefault(partition, []).append(message)
+        if is_empty:
+            self._empty_at = perf_counter()
         batches: list[tuple[int, Batch]] = []
         for partition, messages in arrived.items():
             followed = self._followed[partition]
@@ -85,6 +101,18 @@ class KafkaLiveReader(LiveReader):
     def finished(self, place: int) -> bool:  # noqa: D102
         return self._places[place].is_finished
 
+    def has_more(self, place: int) -> bool:  # noqa: D102
+        # Messages wait in one queue for all partitions: those of one may be behind very many of another.
+        followed = self._places[place]
+        if followed.is_finished:
+            return False
+        end = self._reader.known_end(followed.topic, followed.partition)
+        if end is None:
+            return True
+        # What an open transaction has written so far is behind the end, and does not wait for anybody here.
+        was_just_empty = perf_counter() - self._empty_at < _JUST_SECONDS
+        return not was_just_empty and end > max(followed.offset, followed.seen_to)
+
     def close(self) -> None:  # noqa: D102
         self._followed = {}
         self._reader.close()
@@ -93,10 +121,11 @@ class KafkaLiveReader(LiveReader):
         started = perf_counter()
         first = self._reader.take(seconds, 1)
         self.waited += perf_counter() - started
-        return first + self._reader.take(0, _MAX_DRAIN - 1) if first else []
+        return first + self._reader.take(0, self.most_records - 1) if first and self.most_records > 1 else first
 
     def _reach_end(self, followed: _Followed, event: Any) -> None:
         """The partition has no more messages for now; before a stop there may be only marks of transactions."""
-        is_end = self._reader.is_end(event, event.topic(), event.partition(), followed.offset)
-        if is_end and followed.end is not None and event.offset() >= followed.end:
-            followed.offset = followed.end
+        if self._reader.is_end(event, event.topic(), event.partition(), followed.offset):
+            followed.seen_to = event.offset()
+            if followed.end is not None and event.offset() >= followed.end:
+                followed.offset = followed.end

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
+
+from penstock.common.kernels import pc
 
 MESSAGES = pa.schema(
     [
@@ -107,8 +109,30 @@ class Messages:
         ]
 
 
+_AROUND_MESSAGE = 36
+"""The most bytes that a message's times, lengths and flags take."""
 _UNSET = (None, None, None, ANY_PARTITION, None, None, NOW, None)
 """What `produce` takes for none."""
+
+
+def sizes_of(messages: pa.RecordBatch) -> pa.Array:
+    """How large the client takes each message for: its parts, and what may stand around them."""
+    key, value, headers = (messages.column(name) for name in ("key", "value", "headers"))
+    sizes = pc.add(pc.fill_null(pc.binary_length(key), 0), pc.fill_null(pc.binary_length(value), 0))
+    sizes = pc.add(sizes.cast(pa.int64()), _AROUND_MESSAGE)
+    if headers.null_count < len(headers):
+        sizes = pc.add(sizes, pa.array(list(map(_size_of_headers, headers.to_pylist())), pa.int64()))
+    return sizes
+
+
+def _size_of_headers(headers: Sequence[Mapping[str, Any]] | None) -> int:
+    parts = [part for header in headers or () for part in (header["name"].encode(), header["value"])]
+    return sum(_size_of_length(len(part or b"")) + len(part or b"") for part in parts)
+
+
+def _size_of_length(length: int) -> int:
+    """The bytes of a number with a sign, seven bits in each."""
+    return max(1, -(-(2 * length).bit_length() // 7))
 
 
 def pack_messages(batches: Sequence[pa.RecordBatch]) -> bytes:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from penstock.common.errors import ConfigurationError, UnsupportedError
 from penstock.connectors.kafka.properties import RENAMED, client_settings, number, with_variables
 
-_RENAMED = {**RENAMED, "max.request.size": "message.max.bytes", "delivery.timeout.ms": "message.timeout.ms"}
+_MAX_MESSAGE = "message.max.bytes"
+_RENAMED = {**RENAMED, "max.request.size": _MAX_MESSAGE, "delivery.timeout.ms": "message.timeout.ms"}
 # Settings of the Java client's own machinery: the sink does these things itself.
 _WITHOUT_MEANING = frozenset(
     {
@@ -47,6 +48,8 @@ _OF_CONNECTIONS = (
 
 DEFAULT_WRITE_TIMEOUT_MS = 120_000
 DEFAULT_TRANSACTION_TIMEOUT_MS = 300_000
+DEFAULT_MAX_MESSAGE_BYTES = 1_000_000
+"""That of the client."""
 _MAX_QUEUED_MESSAGES = 200_000
 _MAX_QUEUED_KBYTES = 128 << 10
 
@@ -67,6 +70,12 @@ class KafkaProducerProperties:
     def write_timeout_seconds(self) -> float:
         """How long brokers that do not answer are waited for."""
         return self.write_timeout_ms / 1000
+
+    @property
+    def max_message_bytes(self) -> int:
+        """The size from which on the client takes no message."""
+        known = {name: value for name, value in self.client.items() if name == _MAX_MESSAGE}
+        return number(with_variables(known), _MAX_MESSAGE, DEFAULT_MAX_MESSAGE_BYTES)
 
     def producer_configuration(self, transactional_id: str | None) -> dict[str, str | int | bool]:
         """The configuration of a producer; None: without transactions."""

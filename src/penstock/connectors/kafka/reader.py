@@ -77,6 +77,11 @@ class KafkaReader(SplitReader):
             return []
         return [first, *self._consumer.consume(most - 1, 0)] if most > 1 else [first]
 
+    def known_end(self, topic: str, partition: int) -> int | None:
+        """Where a partition ends, as brokers said when they last sent something of it; None: they have not yet."""
+        end: int = self._consumer.get_watermark_offsets(self._kafka.TopicPartition(topic, partition), cached=True)[1]
+        return end if end >= 0 else None
+
     def _move_to(self, topic: str, partition: int, offset: int) -> None:
         if self._is_at != (topic, partition, offset):
             self.assign([(topic, partition, offset)])

@@ -7,12 +7,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.common.batch import Batch
-from penstock.common.errors import ConfigurationError, SinkError
+from penstock.common.errors import ConfigurationError, SinkError, TypeMismatchError
 from penstock.common.fail_points import reach
+from penstock.common.kernels import pc
 from penstock.connectors.gathered_batches import GatheredBatches
 from penstock.connectors.kafka.client import client_log, confluent_kafka, confluent_kafka_admin, told
-from penstock.connectors.kafka.messages import Messages, pack_messages
+from penstock.connectors.kafka.messages import Messages, pack_messages, sizes_of
 from penstock.connectors.kafka.producer import MessageProducer
 from penstock.connectors.kafka.producer_properties import KafkaProducerProperties, understood_by_producers
 from penstock.connectors.kafka.publisher import KafkaCommitter, KafkaPublisher
@@ -95,6 +98,11 @@ class KafkaSink(Sink):
 
     def describe(self) -> str:  # noqa: D102
         return f"Kafka {self._serializer.topic or 'topics by record'}"
+
+    @property
+    def max_message_bytes(self) -> int:
+        """The size from which on the client takes no message."""
+        return self._properties.max_message_bytes
 
     def to_messages(self, batch: Batch) -> Messages:
         """The messages for some records."""
@@ -198,13 +206,16 @@ class _StagingWriter(SinkWriter):
     def __init__(self, sink: KafkaSink, context: SinkWriterContext) -> None:
         self._sink = sink
         self._context = context
+        self._limit = sink.max_message_bytes
         self._waiting = GatheredBatches()
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
-        self._waiting.append(self._sink.to_messages(batch).to_record_batch())
+        messages = self._sink.to_messages(batch).to_record_batch()
+        self._check_sizes(messages)
+        self._waiting.append(messages)
         if self._waiting.nbytes >= _MAX_STAGED_BYTES:
             self._stage()
 
@@ -213,6 +224,18 @@ class _StagingWriter(SinkWriter):
             self._stage()
         reach("sink.kafka.staged")
         return self._tokens
+
+    def _check_sizes(self, messages: pa.RecordBatch) -> None:
+        """What the client does not take is not staged: when the epoch has happened nothing in it can be changed."""
+        sizes, limit = sizes_of(messages), self._limit
+        place = pc.index(pc.greater(sizes, limit), True).as_py()
+        if place >= 0:
+            raise TypeMismatchError(
+                f"the message of a record takes {sizes[place]} bytes, and Kafka's client takes messages of at most "
+                f"{limit}: leave such records out, or raise the sink's property max.request.size and what the topic "
+                "allows",
+                index=place,
+            )
 
     def _stage(self) -> None:
         batches = self._waiting.take()

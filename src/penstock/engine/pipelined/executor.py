@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from penstock.common.errors import CheckpointUnavailableError, EnvironmentNotReadyError, FencedError
+from penstock.common.logs import job_logger
+from penstock.common.slow_steps import SlowSteps
 from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageResults
 from penstock.engine.pipelined.control_rows import partitions_of
+from penstock.engine.pipelined.live_amounts import EpochAmount
 from penstock.engine.pipelined.live_header import WORD_OF_TASKS, LiveHeader, LiveOrders, LiveSettings, live_header
 from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_word import leave_word
@@ -32,6 +36,10 @@ from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
 
 _NO_ROOM = "INSUFFICIENT_SLOT"
+_SLOW_END = (
+    "tasks took %.1f s beyond the time of epoch %d, in which records wait: to work through what they had, "
+    "and to stage state and output"
+)
 _JOB_SECONDS = 600.0
 """How long a Spark job lasts before another takes its place: executors that were added since get their share."""
 
@@ -55,6 +63,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
         """How many tasks run at the same time."""
         self._placement = Placement(session, tasks_of_stages)
         self._storage = setup.environment.storage
+        self._slow_steps = SlowSteps(job_logger(job.name))
+        self._amount = EpochAmount()
         self._live_job: LiveJob | None = None
         self._newest_run: int | None = None
         self._under_way: LiveHeader | None = None
@@ -67,7 +77,10 @@ class PipelinedStageExecutor(SparkStageExecutor):
         with spark_errors_explained(self._session, header.epoch):
             job = self._job_of(header.run)
         is_first = header.run != self._newest_run
-        live = live_header(header, tasks, self._live, is_first=is_first, spark_job=job.name, turn=job.turn)
+        most = self._amount.records
+        live = live_header(
+            header, tasks, self._live, is_first=is_first, spark_job=job.name, turn=job.turn, most_records=most
+        )
         self._newest_run = header.run
         with self._lock:
             self._under_way = live
@@ -76,18 +89,25 @@ class PipelinedStageExecutor(SparkStageExecutor):
                 self._cut_short(live)
         try:
             with spark_errors_explained(self._session, header.epoch):
+                started = time.monotonic()
                 reports = job.work_on(live, LiveOrders(live, tasks), self._timeout_seconds)
+                if live.turn > 0:
+                    # In the first of them, tasks have to start.
+                    beyond = time.monotonic() - started - live.live.seconds
+                    self._slow_steps.took(beyond, _SLOW_END, live.epoch.number)
+            self._amount.worked(reports, live.live.seconds)
         except FencedError as error:
             # Whether another driver has taken over is in the log: files can be gone for other reasons, too.
             self._end_job()
-            raise ExecutionFailedError(str(error)) from error
+            raise ExecutionFailedError(str(error)) from None
         except ExecutionFailedError as error:
+            self._amount.lost()
             failures = job.failures(live)
             self._end_job()
             if failures:
                 return StageResults((), failures, tuple(job.reports))
-            if _NO_ROOM in str(error.__cause__):
-                raise self._no_room() from error
+            if _NO_ROOM in str(error):
+                raise self._no_room() from None
             raise
         finally:
             with self._lock:
@@ -97,8 +117,10 @@ class PipelinedStageExecutor(SparkStageExecutor):
     def publish(self, epoch: EpochId, outputs: Sequence[SubtaskOutput]) -> list[PublishFailure]:
         """Publishes what subtasks have staged, beside the tasks that stay."""
         needed = self._task_count + 1
-        self._slots.wait_for(needed)
-        if self._slots.count() < needed:
+        with spark_errors_explained(self._session, epoch):
+            self._slots.wait_for(needed)
+            has_room = self._slots.count() >= needed
+        if not has_room:
             raise self._no_room("and those that publish beside them")
         return super().publish(epoch, outputs)
 

@@ -34,6 +34,8 @@ class LiveHeader(EpochHeader):
     live: LiveSettings
     is_first: bool = False
     """Whether tasks have worked on no epoch before this one since the job was started, or started again."""
+    most_records: int | None = None
+    """How many records a task of stage 0 may send on before the epoch is to end; None: as many as come."""
     splits: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
     """The numbers of the splits that the epoch follows, by the node id of their source."""
 
@@ -113,10 +115,19 @@ def live_header(
     is_first: bool = False,
     spark_job: str = "",
     turn: int = 0,
+    most_records: int | None = None,
 ) -> LiveHeader:
     """The header of an epoch that follows what the tasks of stage 0 are told to read."""
     splits: dict[int, tuple[int, ...]] = {}
     for planned in (each for reads in tasks for each in reads if each.split != SOURCE_SENDER):
         splits[planned.source] = (*splits.get(planned.source, ()), planned.split)
     known = {each.name: getattr(header, each.name) for each in fields(header)}
-    return LiveHeader(**known, live=live, is_first=is_first, splits=splits, spark_job=spark_job, turn=turn)
+    return LiveHeader(
+        **known,
+        live=live,
+        is_first=is_first,
+        most_records=most_records,
+        splits=splits,
+        spark_job=spark_job,
+        turn=turn,
+    )

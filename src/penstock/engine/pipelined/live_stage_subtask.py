@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 
 from penstock.common.errors import PenstockError
+from penstock.common.logs import job_logger
+from penstock.common.slow_steps import SlowSteps
 from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
 from penstock.engine.pipelined.processing_clock import ProcessingClock
+from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.outcome import abort_rows, message_row
 from penstock.engine.stages.stage_subtask import StageSubtask
 from penstock.engine.stages.subtask_state import SubtaskState
+from penstock.engine.stages.task_environment import TaskEnvironment
+
+_LONG_MS = 100
+"""Work that takes so long is not to be taken for silence of what waits meanwhile."""
 
 
 class InputLostError(PenstockError):
@@ -41,18 +49,32 @@ def rows_of_epoch(rows: Iterator[Envelope], senders: int) -> Iterator[Envelope]:
     raise InputLostError("the stage before has ended in the middle of an epoch")
 
 
+def noticing_silence(rows: Iterable[Envelope], slow_steps: SlowSteps) -> Iterator[Envelope]:
+    """The rows; says so where none came for long. Ticks come many times a second: that is no lack of records."""
+    # Until the first one comes, tasks of the stage before may have to start.
+    since = math.inf
+    for row in rows:
+        slow_steps.took(slow_steps.clock() - since, "for %.1f s nothing came from the stage before, not even a tick")
+        yield row
+        since = slow_steps.clock()
+
+
 class LiveStageSubtask(StageSubtask):
     """Channels come interleaved, each in its own order, as they do in Flink; there is no order over all of them."""
+
+    def __init__(self, job: CompiledJob, environment: TaskEnvironment, stage: int, subtask: int, run: int) -> None:
+        super().__init__(job, environment, stage, subtask, run)
+        self._slow_steps = SlowSteps(job_logger(**self.about))
 
     def run(self, header: EpochHeader, incoming: Iterable[Envelope]) -> Iterator[Envelope]:
         """Does this subtask's share of the epoch; the last row is the `Done` message."""
         assert isinstance(header, LiveHeader)
         try:
-            yield from self._flow(header, incoming)
+            yield from self._flow(header, noticing_silence(incoming, self._slow_steps))
         except InputLostError:
             self.release()
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._logger.bind(epoch=header.epoch.number).warning("the epoch is aborted: %s", type(error).__name__)
             self.release()
             yield from abort_rows(
@@ -66,8 +88,7 @@ class LiveStageSubtask(StageSubtask):
         works = self._subtask < self._job.stage_parallelism[self._stage]
         state = self._begin(header, rows, clock) if works else None
         next_tick = 0.0
-        for row in incoming:
-            clock.advance(self._chains)
+        for row in self._taken(incoming, clock):
             if row.kind == Kind.TICK:
                 for chain in self._chains:
                     chain.advance_processing_time(clock.now)
@@ -94,6 +115,17 @@ class LiveStageSubtask(StageSubtask):
         if state is not None:
             clock.advance(self._chains)
             yield from self._finish_epoch(header, state, clock.now, rows, received)
+
+    def _taken(self, incoming: Iterable[Envelope], clock: ProcessingClock) -> Iterator[Envelope]:
+        """The rows, each at its time; how long it takes to work on one is no silence of those behind it."""
+        for row in incoming:
+            clock.advance(self._chains)
+            began = clock.now
+            yield row
+            clock.advance(self._chains)
+            if clock.now - began >= _LONG_MS:
+                for chain in self._chains:
+                    chain.time_goes_on(anew=False)
 
     def _begin(self, header: LiveHeader, rows: list[Envelope], clock: ProcessingClock) -> SubtaskState:
         state = self._open(header)

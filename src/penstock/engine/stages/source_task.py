@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from penstock.common.errors import UserFunctionError
 from penstock.common.fail_points import reach
@@ -10,6 +10,7 @@ from penstock.connectors.broken_records import BrokenRecords
 from penstock.connectors.source import SplitReader
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.compiled import CompiledJob
+from penstock.engine.stages.edge_writer import EdgeWriter
 from penstock.engine.stages.envelope import SOURCE_SENDER, Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.input_waits import InputWaits
@@ -58,10 +59,10 @@ class SourceSubtask:
                 for _ in self._work_on(planned, header, chain, progress):
                     yield from rows
                     rows.clear()
-                for edge, writer in chain.writers.items():
-                    sent[edge] = sent.get(edge, 0) + writer.records_sent
-            done = self._finish(header, list(chains.values()), tuple(progress), sent, rows)
-        except Exception as error:
+                add_sent(sent, chain.writers)
+            self._end_sources([chains[source] for source in header.ended_sources], sent, rows)
+            done = self._finish(list(chains.values()), tuple(progress), sent)
+        except (Exception, SystemExit) as error:
             yield from abort_rows(error, self._job.stage_parallelism, stage=0, subtask=self._subtask, header=header)
             self.release()
             return
@@ -138,23 +139,9 @@ class SourceSubtask:
         for chain in self._chains.values():
             chain.close()
 
-    def _finish(
-        self,
-        header: EpochHeader,
-        chains: list[ChainInstance],
-        progress: tuple[ReadProgress, ...],
-        sent: dict[int, int],
-        rows: list[Envelope],
-    ) -> Done:
+    def _finish(self, chains: list[ChainInstance], progress: tuple[ReadProgress, ...], sent: dict[int, int]) -> Done:
         tokens: dict[str, list[object]] = {}
         for chain in chains:
-            if chain.chain.head.id in header.ended_sources:
-                chain.set_writers(SOURCE_SENDER - self._subtask, rows)
-                # Every task hosts a part of the chain; the one whose rows are sorted last speaks for the source.
-                chain.finish() if self._subtask == 0 else chain.finish_operators()
-                chain.flush_writers()
-                for edge, writer in chain.writers.items():
-                    sent[edge] = sent.get(edge, 0) + writer.records_sent
             chain.end_epoch()
             for uid, staged in chain.tokens():
                 tokens.setdefault(uid, []).extend(staged)
@@ -166,6 +153,15 @@ class SourceSubtask:
             sent={str(edge): count for edge, count in sorted(sent.items())},
             operators=collect_counts(chains),
         )
+
+    def _end_sources(self, chains: Iterable[ChainInstance], sent: dict[int, int], rows: list[Envelope]) -> None:
+        """Tells the chains of sources that have no more records, for ever, and their consumers."""
+        for chain in chains:
+            chain.set_writers(SOURCE_SENDER - self._subtask, rows)
+            # Every task hosts a part of the chain; the one whose rows are sorted last speaks for the source.
+            chain.finish() if self._subtask == 0 else chain.finish_operators()
+            chain.flush_writers()
+            add_sent(sent, chain.writers)
 
     def _chains_for(self, header: EpochHeader, reads: Sequence[PlannedRead]) -> dict[int, ChainInstance]:
         wanted = {planned.source for planned in reads} | set(header.ended_sources)
@@ -179,6 +175,7 @@ class SourceSubtask:
                 store=MemoryStore(),
                 storage=self._environment.storage,
                 metrics=self.metrics,
+                epoch=header.epoch,
                 watermark_interval=self._environment.watermark_interval,
                 batch=self._job.batch,
                 resources=self._job.resources,
@@ -209,13 +206,19 @@ class SourceSubtask:
         self._told.clear()
 
 
-def take_broken(broken: BrokenRecords | None, chain: ChainInstance) -> bool:
+def add_sent(sent: dict[int, int], writers: Mapping[int, EdgeWriter]) -> None:
+    """Adds how many records writers have sent, by edge."""
+    for edge, writer in writers.items():
+        sent[edge] = sent.get(edge, 0) + writer.records_sent
+
+
+def take_broken(broken: BrokenRecords | None, chain: ChainInstance) -> int:
     """Counts records that the reader could not read, and sends them to their side output where they have one.
 
-    Returns whether there were any.
+    Returns how many there were.
     """
     if broken is None:
-        return False
+        return 0
     count, records = broken.take()
     if count:
         chain.contexts[chain.chain.head.id].metrics.counter(BROKEN_RECORDS_METRIC).inc(count)
@@ -223,7 +226,7 @@ def take_broken(broken: BrokenRecords | None, chain: ChainInstance) -> bool:
         tag = broken.tag
         assert tag is not None
         chain.emit_side_from_source(tag.tag_id, records)
-    return count > 0
+    return count
 
 
 def _tell_watermark(reader: SplitReader, chain: ChainInstance, *, although_known: bool = False) -> None:

@@ -1,0 +1,65 @@
+"""How many records are taken in before those that came before them are worked through.
+
+An epoch ends behind its last record. What waits in topics comes much faster than slow functions work: without a limit
+an epoch of a second takes in what they need an hour for, never ends within its time, and is run again for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.engine.stages.task_report import TaskReport
+
+_FIRST_POLL = 256
+_MOST_POLL = 5_000
+_SHORT_SECONDS = 0.1
+_LONG_SECONDS = 0.5
+"""A task looks whether the epoch is to end when it has worked on what it has taken from a source."""
+
+_FIRST = 1_000
+_FEWEST = 10
+_LOST_SHARE = 10
+_SLOW = 2.0
+"""When the tasks of later stages work for so many times as long as an epoch lasts, it has taken in too much."""
+
+
+class PollAmount:
+    """How many records a task takes from a source at once: so many that it is done with them soon."""
+
+    def __init__(self) -> None:
+        self.records = _FIRST_POLL
+
+    def worked(self, records: int, seconds: float) -> None:
+        """So many were taken, and worked on for so long."""
+        if seconds > _LONG_SECONDS:
+            self.records = max(1, int(min(records, self.records) * _SHORT_SECONDS / seconds))
+        elif seconds < _SHORT_SECONDS and records >= self.records:
+            self.records = min(2 * self.records, _MOST_POLL)
+
+
+class EpochAmount:
+    """How many records a task of stage 0 may send on in an epoch, which ends when one of them has.
+
+    Few in the first epoch after a start, for it is not known how long functions take; twice as many each time that they
+    keep up, and what they can do in the time of an epoch where they do not.
+    """
+
+    def __init__(self) -> None:
+        self.records = _FIRST
+
+    def worked(self, reports: Iterable[TaskReport], seconds: float) -> None:
+        """An epoch that was to last for so long has ended."""
+        taken, busy = 0, 0.0
+        for report in reports:
+            if report.stage > 0:
+                busy = max(busy, report.busy_ms / 1000)
+            elif report.done is not None:
+                taken = max(taken, sum(read.records for read in report.done.reads))
+        if busy > _SLOW * seconds:
+            self.records = max(_FEWEST, int(min(taken, self.records) * seconds / busy))
+        elif busy <= seconds:
+            self.records = max(self.records, 2 * taken)
+
+    def lost(self) -> None:
+        """An epoch was lost, maybe because it took too long."""
+        self.records = max(_FEWEST, min(self.records // _LOST_SHARE, _FIRST))
