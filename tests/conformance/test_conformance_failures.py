@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.common.errors import JobExecutionException, PlanError
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.functions import KeyedProcessFunction
+from penstock.datastream.connectors.file_system import FileSink
+from penstock.datastream.functions import KeyedProcessFunction, MapFunction
 
 
 def reciprocal(n: int) -> float:
@@ -34,6 +37,52 @@ def test_the_users_traceback_comes_first(env: StreamExecutionEnvironment) -> Non
     shown = "".join(traceback.format_exception(failure.value))
     assert shown.count("ZeroDivisionError: division by zero") == 1
     assert "engine/epochs" not in shown
+
+
+class CannotBeOpened(MapFunction):
+    def open(self, runtime_context: Any) -> None:
+        raise OSError("no such model")
+
+    def map(self, value: int) -> int:
+        return value
+
+
+def test_a_function_that_cannot_be_opened_names_the_epoch_for_a_replay(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([4]).map(CannotBeOpened()).uid("model").print()
+    with pytest.raises(JobExecutionException, match="OSError: no such model") as failure:
+        env.execute()
+    assert failure.value.report is not None
+    assert (failure.value.report.uid, failure.value.report.epoch) == ("model", 2), "the first is the start"
+
+
+def give_up(n: int) -> int:
+    if n == 0:
+        sys.exit("no more of this")
+    return n
+
+
+def test_a_function_that_ends_the_program_fails_the_job(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([4, 2, 0]).map(give_up).print()
+    with pytest.raises(JobExecutionException, match=r"in give_up\n(.*\n)+SystemExit: no more of this") as failure:
+        env.execute()
+    shown = "".join(traceback.format_exception(failure.value))
+    assert "runtime/stateless" not in shown
+
+
+def test_a_field_that_is_not_there_is_one_error(env: StreamExecutionEnvironment) -> None:
+    rows = env.from_collection([Row(card="visa")], Types.ROW_NAMED(["card"], [Types.STRING()]))
+    rows.map(lambda row: row["crad"]).print()
+    with pytest.raises(JobExecutionException, match="has no field 'crad'; it has") as failure:
+        env.execute()
+    assert str(failure.value).count("Error") == 1
+
+
+def test_a_file_sink_that_cannot_write_is_one_sentence(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
+    (tmp_path / ".penstock").write_text("a file, no directory")
+    env.from_collection(["a"]).sink_to(FileSink(str(tmp_path))).uid("out")
+    with pytest.raises(JobExecutionException, match=r"SinkError: the file sink cannot read .*/\.penstock: ") as failure:
+        env.execute()
+    assert "direct cause" not in "".join(traceback.format_exception(failure.value))
 
 
 class Refuse(KeyedProcessFunction):

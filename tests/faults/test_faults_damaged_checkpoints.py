@@ -127,6 +127,15 @@ def test_a_damaged_file_is_refused_by_name(job, kind, damage):
     job.fails(match=path.name)
 
 
+def test_an_index_that_has_the_content_of_an_older_one_is_refused_by_name(job):
+    job.run(crash_after_manifests=3)
+    path = job.newest("index")
+    older = min(path.parent.iterdir(), key=lambda each: int(each.name.partition("-")[0]))
+    assert older != path
+    path.write_bytes(older.read_bytes())
+    job.fails(match=path.name)
+
+
 def test_a_restored_old_backup_is_refused_because_the_sink_shows_more(job):
     job.run(crash_after_manifests=2)
     shutil.copytree(job.checkpoint, job.directory / "backup")

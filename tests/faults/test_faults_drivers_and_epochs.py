@@ -13,10 +13,12 @@ from penstock.common import Configuration, fail_points
 from penstock.common.errors import JobExecutionException
 from penstock.common.fail_points import SimulatedCrash
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors.file_system import FileSource, TextLineFormat
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
 from penstock.engine.local.executor import LocalStageExecutor
+from penstock.execution.job_client import JobClient
 
 OPTIONS = {"execution.engine": "local", "execution.epoch.max-records": "25"}
 SECONDS = 60
@@ -62,6 +64,28 @@ def test_a_zombie_driver_is_fenced_and_publishes_nothing_more(directory):
     finally:
         fail_points.arm(None)
     assert published(directory / "out") == expected(directory / "in")
+
+
+def test_a_driver_with_nothing_to_do_notices_that_another_has_taken_over(tmp_path):
+    def watching() -> JobClient:
+        configuration = Configuration()
+        for key, value in {**OPTIONS, "execution.checkpointing.dir": str(tmp_path / "checkpoint")}.items():
+            configuration.set_string(key, value)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        (tmp_path / "in").mkdir(exist_ok=True)
+        env.from_source(FileSource(str(tmp_path / "in"), TextLineFormat(), watch=True), None, "lines").print()
+        return env.execute_async("watching")
+
+    idle = watching()
+    while not (tmp_path / "checkpoint/manifests").exists():
+        assert not idle.has_ended(within=0.01)
+    second = watching()
+    try:
+        with pytest.raises(JobExecutionException, match="another driver has taken over"):
+            idle.wait(SECONDS)
+        assert not second.has_ended()
+    finally:
+        second.cancel().result(SECONDS)
 
 
 def test_a_fenced_driver_that_loses_its_epoch_does_not_run_it_again(monkeypatch, directory):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from penstock.common import Configuration, fail_points
+from penstock.common import Configuration, JobExecutionException, fail_points
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.engine.epochs.stage_executor import ExecutionFailedError
+from penstock.testing.memory_sink import MemorySink
 
 pytestmark = pytest.mark.spark
 
@@ -57,3 +59,45 @@ def test_objects_that_a_lost_epoch_left_in_workers_are_not_used_again():
     for worker in workers:
         calls = [calls for each, calls, _ in after if each == worker]
         assert calls == list(range(1, len(calls) + 1))
+
+
+def test_a_job_that_is_started_again_runs_its_new_program_and_not_what_the_old_one_has_left(tmp_path: Path) -> None:
+    class Marked(KeyedProcessFunction):
+        def __init__(self, mark):
+            self.mark = mark
+            self.calls = 0
+
+        def process_element(self, value, ctx):
+            self.calls += 1
+            yield self.mark, self.calls
+
+    def start(mark):
+        configuration = Configuration()
+        for key, value in {
+            "execution.engine": "spark",
+            "execution.epoch.max-records": str(PER_EPOCH),
+            "execution.checkpointing.dir": str(tmp_path / "checkpoint"),
+            "execution.runtime-mode": "STREAMING",
+        }.items():
+            configuration.set_string(key, value)
+        env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
+        sink = MemorySink()
+        stream = env.from_collection([1] * RECORDS).uid("ones").key_by(lambda v: v)
+        stream.process(Marked(mark)).uid("marked").sink_to(sink).uid("sink")
+        env.execute()
+        return sink.records
+
+    def fail_after_the_work(name: str) -> None:
+        if name == "action.after":
+            raise RuntimeError("the driver is out of memory")
+
+    fail_points.arm(fail_after_the_work)
+    try:
+        with pytest.raises(JobExecutionException, match="out of memory"):
+            start("old")
+    finally:
+        fail_points.arm(None)
+    records = start("new")
+    assert {mark for mark, _ in records} == {"new"}
+    assert min(calls for _, calls in records) == 1
+    assert len(records) == RECORDS

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+_LOOK_UP_SECONDS = 0.2
+"""A signal that comes just before Python begins to wait is not noticed until it stops: Ctrl-C would be lost."""
 
 
 class CompletableFuture(Generic[T]):
@@ -36,12 +41,23 @@ class CompletableFuture(Generic[T]):
 
     def result(self, timeout: float | None = None) -> T:
         """Waits for the answer; raises what went wrong."""
-        return self._future.result(timeout)
+        self._wait(timeout)
+        return self._future.result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Waits; what went wrong, or None."""
-        return self._future.exception(timeout)
+        self._wait(timeout)
+        return self._future.exception(0)
 
     def add_done_callback(self, function: Callable[[CompletableFuture[T]], object]) -> None:
         """Calls the function with this future when the answer is there."""
         self._future.add_done_callback(lambda _: function(self))
+
+    def _wait(self, timeout: float | None) -> None:
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._future.done():
+            left = _LOOK_UP_SECONDS if end is None else min(_LOOK_UP_SECONDS, end - time.monotonic())
+            if left <= 0:
+                return
+            with suppress(TimeoutError, CancelledError):
+                self._future.exception(left)

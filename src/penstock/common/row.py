@@ -139,7 +139,7 @@ class Row:
             try:
                 return self._values[self._fields.positions[item]]  # pyright: ignore[reportOptionalMemberAccess]
             except (KeyError, AttributeError):
-                return self._values[self._index(item)]
+                pass  # and told outside, so that nothing stands before the error in its traceback
         if isinstance(item, int):
             return self._values[item]
         if isinstance(item, slice):

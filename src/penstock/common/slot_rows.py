@@ -77,7 +77,8 @@ class SlotRows:
             try:
                 return getter_of[item](row)
             except (KeyError, TypeError):
-                return Row.__getitem__(row, item)
+                pass  # and asked for outside, so that nothing stands before an error in its traceback
+            return Row.__getitem__(row, item)
 
         def set_item(row: Row, item: Any, value: Any) -> None:
             slot = None if isinstance(item, slice) else slot_of.get(item)

@@ -110,7 +110,7 @@ class JobClient(CommonJobClient):
     def savepoint_when_caught_up(self) -> str:
         """Waits for that savepoint; its path."""
         assert self._caught_up is not None
-        return self._caught_up.result.result()
+        return CompletableFuture(self._caught_up.result).result()
 
     def _ask_for_savepoint(self, request: SavepointRequest) -> CompletableFuture[str]:
         if self.plan.batch:
@@ -138,7 +138,7 @@ class JobClient(CommonJobClient):
     def wait(self, timeout: float | None = None) -> JobExecutionResult:
         """Waits for the end of the job; Ctrl-C cancels it, waits for the epoch under way and is raised again."""
         try:
-            return self._result.result(timeout)
+            return self.get_job_execution_result().result(timeout)
         except KeyboardInterrupt:
             self.cancel()
             self._thread.join()
@@ -169,9 +169,11 @@ class JobClient(CommonJobClient):
             with logging_about(job=self.plan.job_name):
                 self._runner.run()
         except PenstockError as error:
-            self._end(error if isinstance(error, JobExecutionException) else _failed(error))
+            # It says all that a person needs: what it was made of is of use in the log alone.
+            job_logger(self.plan.job_name).debug("the job failed", exc_info=error)
+            self._end(error if isinstance(error, JobExecutionException) else _failed(error, None))
         except Exception as error:
-            self._end(_failed(error))
+            self._end(_failed(error, error))
         except BaseException as error:
             self._end(error)
         else:
@@ -208,7 +210,7 @@ class JobClient(CommonJobClient):
                 self._result.set_result(JobExecutionResult(self._job_id, int(self.seconds * 1000), self.metrics()))
 
 
-def _failed(error: Exception) -> JobExecutionException:
+def _failed(error: Exception, cause: Exception | None) -> JobExecutionException:
     failure = JobExecutionException(f"{type(error).__name__}: {error}")
-    failure.__cause__ = error
+    failure.__cause__ = cause
     return failure

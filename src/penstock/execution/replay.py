@@ -71,6 +71,7 @@ def replay_epoch(plan: Plan, configuration: Configuration, location: str, number
             )
         job = _compiled(plan, configuration, storage)
         if failed is not None:
+            failed = failed.with_sources_of(job)
             header, tasks = failed.header, failed.tasks
         else:
             header, tasks = _planned_again(job, configuration, storage, log, parent, number)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from penstock.common.batch import Batch
-from penstock.common.errors import PenstockError, TypeMismatchError
+from penstock.common.errors import PenstockError, SinkError, TypeMismatchError
 from penstock.connectors.sink import Sink, SinkWriter, SinkWriterContext, Token
 from penstock.runtime.checkpointed_operator import CheckpointedOperator
-from penstock.runtime.failures import user_function_error
+from penstock.runtime.failures import safe_repr, user_function_error
 from penstock.runtime.operator import OperatorContext
 from penstock.runtime.runtime_context import OperatorRuntimeContext
 
@@ -33,16 +37,13 @@ class SinkWriterOperator(CheckpointedOperator):
 
     def process(self, batch: Batch, input_index: int) -> None:
         """Writes records; the first ones of an epoch make the writer."""
-        try:
-            if self._writer is None:
-                self._writer = self._sink.create_writer(self._writer_context())
-            self._writer.write(batch)
-        except TypeMismatchError as error:
-            raise self._misfit(error, batch) from error
-        except PenstockError:
-            raise
-        except Exception as error:
-            raise user_function_error(error, self._context) from error
+        with self._named():
+            try:
+                if self._writer is None:
+                    self._writer = self._sink.create_writer(self._writer_context())
+                self._writer.write(batch)
+            except TypeMismatchError as error:
+                raise self._misfit(error, batch) from error
 
     def _misfit(self, error: TypeMismatchError, batch: Batch) -> Exception:
         """The error for a record that is not of the declared type: the operator before has made it."""
@@ -56,10 +57,32 @@ class SinkWriterOperator(CheckpointedOperator):
     def end_epoch(self) -> None:
         """Makes everything written durable."""
         if self._writer is not None:
-            self._tokens = self._writer.prepare_commit()
+            self._tokens = self._staged_by(self._writer)
             self._close_writer()
         if self._has_finished:
             self._sink.close()
+
+    def _staged_by(self, writer: SinkWriter) -> list[Token]:
+        with self._named():
+            tokens = writer.prepare_commit()
+            try:
+                json.dumps(tokens)
+                return list(tokens)
+            except (TypeError, ValueError) as error:
+                given = safe_repr(tokens)
+                raise SinkError(f"prepare_commit returned {given}; expected a list of JSON objects: {error}") from None
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        """Errors of the sink name the operator."""
+        try:
+            yield
+        except SinkError as error:
+            raise user_function_error(error, self._context) from None
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise user_function_error(error, self._context) from error
 
     def finish(self) -> None:
         """The last records have come: the sink is closed with the epoch."""

@@ -52,6 +52,15 @@ class _WithTimestamp(ProcessFunction):
         return ((value, ctx.timestamp()),)
 
 
+def _run_to_its_end(env: StreamExecutionEnvironment) -> None:
+    client = env.execute_async("fuzz")
+    try:
+        client.wait(_PATIENCE_SECONDS)
+    except TimeoutError:
+        client.cancel()
+        raise
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """What is fuzzed: a pipeline and all the input it can have."""
@@ -71,7 +80,7 @@ class Pipeline:
             for step in (*case.crashes, None):
                 fail_points.arm(None if step is None else _CrashAtStep(step))
                 try:
-                    self._environment(case, sink, clock, place).execute_async("fuzz").wait(_PATIENCE_SECONDS)
+                    _run_to_its_end(self._environment(case, sink, clock, place))
                 except SimulatedCrash as crash:
                     crashed_at.append(str(crash))
                 else:
@@ -86,6 +95,8 @@ class Pipeline:
         configuration = Configuration()
         configuration.set_string("execution.checkpointing.dir", checkpoint)
         configuration.set_string("logging.level", "warning")
+        # What the pipeline raises is its answer. Restarts cost no time on this clock: there would be no end of them.
+        configuration.set_string("restart-strategy.type", "none")
         if case.epoch_records is not None:
             configuration.set_string("execution.epoch.max-records", str(case.epoch_records))
         env = local_environment(configuration, clock=clock, parallelism=case.parallelism)

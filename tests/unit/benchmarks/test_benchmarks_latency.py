@@ -48,20 +48,25 @@ def test_the_page_keeps_the_figures_of_other_programs(tmp_path: Path, monkeypatc
     monkeypatch.setattr(report, "PAGE", tmp_path / "latency.md")
     monkeypatch.setattr(report, "save_figure", lambda figure, name: None)
     monkeypatch.setattr(report, "describe_machine", lambda: "a machine")
-    figures = {"p50_ms": 1.25, "p95_ms": 7.5, "p99_ms": 1_234.5, "results": 10.0, "sent": 10.0}
+    figures = {"p50_ms": 1.25, "p95_ms": 7.5, "p99_ms": 34.5, "max_ms": 1_234.5, "results": 10.0, "sent": 10.0}
     report.save_latency({"runs": {"pipelined stateless": figures}})
     report.save_latency({"runs": {"pyflink keyed": {**figures, "p50_ms": 40.0}}})
     report.save_latency(
         {
-            "sustained": [
-                {**figures, "rate": 1_000.0, "behind": 0.0},
-                {**figures, "rate": 2_000.0, "behind": 0.0},
-                {**figures, "rate": 4_000.0, "behind": 1.0},
-            ]
+            "sustained": {
+                "pipelined keyed": [
+                    {**figures, "rate": 1_000.0, "cpu_us": 220.0, "behind": 0.0},
+                    {**figures, "rate": 2_000.0, "cpu_us": 210.0, "behind": 0.0},
+                    {**figures, "rate": 4_000.0, "cpu_us": 200.0, "behind": 1.0},
+                ]
+            }
         }
     )
+    steps = [{**figures, "rate": 1_000.0, "cpu_us": 99.0, "behind": 1.0}]
+    report.save_latency({"sustained": {"spark real-time stateless": steps}})
     page = (tmp_path / "latency.md").read_text()
-    assert "| 1.2 ms | 7.5 ms | 1,234.5 ms | <= 2 / 250 ms |" in page
+    assert "| 1.2 ms | 7.5 ms | 34.5 ms | 1,234.5 ms | <= 2 / 250 ms |" in page
     assert "PyFlink DataStream, the keyed Python function | 40.0 ms |" in page
-    assert "**2,000 records/s**" in page
-    assert "| 4,000 | 1.2 ms | 1,234.5 ms | no |" in page
+    assert "a keyed Python function | 2,000 records/s |" in page
+    assert "Catalyst alone, the filter | less than 1,000 records/s |" in page
+    assert "| pipelined keyed | 4,000 | 1.2 ms | 34.5 ms | 1,234.5 ms | 200 µs | no |" in page

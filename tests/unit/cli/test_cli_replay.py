@@ -155,6 +155,35 @@ def test_a_damaged_record_is_an_error_that_names_it(
     assert "is no record of a failed epoch" in result.output
 
 
+TWO_SOURCES = """
+    from penstock.common import Configuration, Types
+    from penstock.datastream import StreamExecutionEnvironment
+
+    options = Configuration().set_string("execution.epoch.max-records", "4")
+    env = StreamExecutionEnvironment.get_execution_environment(options).set_parallelism(1)
+    numbers = {"zeros": [1, 2, 0, 3], "ones": [1]}
+    sources = {name: env.from_collection(numbers[name], Types.LONG()).uid(name) for name in NAMES}
+    for name in ("ones", "zeros"):
+        divided = sources[name].rebalance().map(lambda n: 1 / n, Types.DOUBLE())
+        divided.uid(f"{name} divided").print().uid(f"{name} printed")
+    env.execute("divided")
+"""
+
+
+def test_sources_that_the_program_names_in_another_order_read_what_they_read(
+    penstock: Command, program_file: ProgramFile, tmp_path: Path
+) -> None:
+    failed = program_file(TWO_SOURCES.replace("NAMES", "('zeros', 'ones')"))
+    result = penstock("run", failed, "--checkpoint", tmp_path / "checkpoint")
+    assert "division by zero" in result.output
+    epoch = result.output.split("--epoch ")[1].split()[0]
+    again = penstock("replay", tmp_path / "checkpoint", failed, "--epoch", epoch, "--no-debugger")
+    changed = program_file(TWO_SOURCES.replace("NAMES", "('ones', 'zeros')"))
+    result = penstock("replay", tmp_path / "checkpoint", changed, "--epoch", epoch, "--no-debugger")
+    assert "division by zero" in result.output
+    assert (result.exit_code, "zeros divided" in result.output) == (again.exit_code, True)
+
+
 def test_another_program_is_refused(penstock: Command, failed: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(failed.read_text().replace('"ratios"\n', '"other"\n'))

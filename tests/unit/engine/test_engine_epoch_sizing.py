@@ -89,6 +89,19 @@ def test_epochs_are_as_large_as_they_must_be_where_the_target_cannot_be_met() ->
     assert max(job.shares[-50:]) <= 1.5 * min(job.shares[-50:])
 
 
+def test_a_job_with_little_time_to_spare_does_not_read_all_that_it_may() -> None:
+    """Nine tenths of its time are taken: it cannot be a quarter faster than its input, whatever its epochs."""
+    job = Job(EpochSizing(LIMITS, 100), per_epoch=1, per_record=0.0234, waiting=80_000)
+    per_ms = 0.9 / 0.0234
+    job.run(1_000, per_ms)
+    assert job.waiting < 1
+    assert records(job.shares[-1]) * 0.0234 < 100
+    job.waiting += 20_000
+    job.run(200, per_ms)
+    assert job.waiting < 1
+    assert max(records(share) for share in job.shares[-200:]) * 0.0234 < 200
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(100, 60_000),
@@ -97,19 +110,21 @@ def test_epochs_are_as_large_as_they_must_be_where_the_target_cannot_be_met() ->
     st.floats(0.001, 0.9),
     st.integers(0, 10_000_000),
 )
-def test_it_stays_within_its_bounds_and_settles(
+def test_it_stays_within_its_bounds_catches_up_and_settles(
     target: int, per_epoch: float, per_record: float, load: float, waiting: int
 ) -> None:
     job = Job(EpochSizing(LIMITS, target), per_epoch, per_record, waiting=waiting)
     # As much as the job could do with the largest epochs, and less.
     per_ms = load * LIMITS.max_records / (per_epoch + LIMITS.max_records * per_record)
-    job.run(300, per_ms)
-    before = job.waiting
+    # Until less is left over than one epoch may read.
+    while not job.shares or job.waiting > records(job.shares[-1]):
+        job.run(100, per_ms)
+        assert len(job.shares) < 20_000
     job.run(100, per_ms)
     assert all(0.001 <= share <= 1 for share in job.shares)
     settled = job.shares[-40:]
     assert max(settled) <= 2 * min(settled)
-    assert job.waiting <= max(before, LIMITS.max_records)
+    assert job.waiting <= LIMITS.max_records
 
 
 def test_records_with_many_bytes_count_by_their_bytes() -> None:
@@ -119,6 +134,16 @@ def test_records_with_many_bytes_count_by_their_bytes() -> None:
         read = int(sizing.budget.max_records * 0.1)
         sizing.finished(EpochOutcome(read, 100 + read * 0.02, 0, True))
     assert 45_000 <= 0.1 * records(sizing.share) <= 75_000
+
+
+def test_limits_that_were_reached_with_few_records_once_do_not_end_epochs_for_ever() -> None:
+    """Large records, or the first epoch of a source that does not know its records yet."""
+    sizing = EpochSizing(LIMITS, 2_000)
+    for _ in range(15):
+        sizing.finished(EpochOutcome(50, 100, 100, True))
+    job = Job(sizing, per_epoch=100, per_record=0.002)
+    job.run(200, per_ms=50)
+    assert job.latencies[-1] == pytest.approx(2_000, rel=0.1)
 
 
 def test_an_epoch_without_records_tells_nothing() -> None:

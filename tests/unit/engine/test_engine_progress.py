@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engine.epochs.progress import EpochTimes, JobProgress
+from penstock.engine.epochs.epoch_times import EpochTimes
+from penstock.engine.epochs.progress import JobProgress
 from penstock.engine.stages.messages import Done, ReadProgress
 from penstock.engine.stages.task_report import TaskReport
 

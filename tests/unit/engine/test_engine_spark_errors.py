@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from py4j.protocol import Py4JError
 
 from penstock.common.errors import EnvironmentNotReadyError
+from penstock.connectors.sink import EpochId
+from penstock.engine.epochs.stage_executor import ExecutionFailedError
+from penstock.engine.spark import executor
 from penstock.engine.spark.java import check_java
 from penstock.engine.spark.spark_errors import short_message
 
@@ -27,14 +33,35 @@ _STACK = "\n\tat org.apache.spark.SparkContext$.createTaskScheduler(SparkContext
             "ValueError: not a number",
         ),
         (
+            "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+            f'  File "program.py", line 7, in ask\nKeyboardInterrupt\n{_STACK}',
+            "KeyboardInterrupt",
+        ),
+        (
             f"Job aborted: ExecutorLostFailure (executor 1 exited) Reason: killed{_STACK}",
             "ExecutorLostFailure (executor 1 exited) Reason: killed",
+        ),
+        (
+            "Job aborted: SparkException: Python worker exited unexpectedly (crashed). Consider setting 'spark.sql"
+            f".execution.pyspark.udf.faulthandler.enabled' to 'true'{_STACK}",
+            "Python worker exited unexpectedly (crashed): it was killed (most often for want of memory), native code "
+            "in it crashed, or the program ended it (os._exit)",
         ),
         ("", "RuntimeError"),
     ],
 )
 def test_the_sentence_of_a_spark_error(text: str, shown: str) -> None:
     assert short_message(RuntimeError(text)) == shown
+
+
+def test_a_failed_epoch_shows_no_java_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "jvm_answers", lambda: True)
+    monkeypatch.setattr(executor, "is_alive", lambda session: True)
+    with pytest.raises(ExecutionFailedError) as failure, executor.spark_errors_explained(Mock(), EpochId("a", 3)):
+        raise Py4JError(f"o1.collect\n: org.apache.spark.SparkException: Job aborted{_STACK}")
+    shown = "".join(traceback.format_exception(failure.value))
+    assert shown.endswith("ExecutionFailedError: Job aborted\n")
+    assert _STACK.strip() not in shown
 
 
 def _java(home: Path, version: str) -> None:

@@ -99,3 +99,18 @@ def test_the_java_options_of_the_user_stay_and_win(tmp_path: Path) -> None:
 def test_a_logging_file_in_the_configuration_directory_is_used(tmp_path: Path) -> None:
     (tmp_path / "log4j2.properties").write_text(LOUD)
     assert "MINE Running Spark version" in standard_error("", environment={"SPARK_CONF_DIR": str(tmp_path)})
+
+
+NO_MASTER = """
+from contextlib import suppress
+from penstock.common.errors import EnvironmentNotReadyError
+from penstock.engine.spark.session import open_session
+with suppress(EnvironmentNotReadyError):
+    open_session("quiet", "local[a]", {}, None)
+"""
+
+
+def test_a_master_that_is_none_comes_without_a_java_stack() -> None:
+    shown = standard_error("", before=NO_MASTER)
+    assert "Error initializing SparkContext" in shown
+    assert "\tat " not in shown

@@ -9,7 +9,6 @@ import pytest
 
 from penstock.common.errors import UserFunctionError
 from penstock.common.typeinfo import Types
-from penstock.datastream.adapters import KeyedMapAdapter
 from penstock.functions import (
     BroadcastProcessFunction,
     CheckpointedFunction,
@@ -23,6 +22,7 @@ from penstock.functions import (
     ProcessFunction,
     RuntimeContext,
 )
+from penstock.functions.keyed_adapters import KeyedMapAdapter
 from penstock.runtime.broadcast_process import BroadcastProcessOperator
 from penstock.runtime.co_process import CoProcessOperator
 from penstock.runtime.keyed_process import KeyedProcessOperator

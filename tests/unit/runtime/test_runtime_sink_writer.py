@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from penstock.common.batch import Batch
-from penstock.common.errors import SinkError, TypeMismatchError, UserFunctionError
+from penstock.common.errors import FencedError, SinkError, TypeMismatchError, UserFunctionError
 from penstock.connectors.sink import DeliveryGuarantee, EpochId, Sink, SinkWriter, SinkWriterContext, Token
 from penstock.runtime import SinkWriterOperator
 from unit.runtime.operator_harness import ANY, Harness
@@ -107,13 +108,40 @@ def test_a_record_of_the_wrong_type_is_named() -> None:
     assert failure.value.report.record == "'x'"
 
 
-def test_errors_of_the_sink_stay_what_they_are_and_others_are_reported() -> None:
+@pytest.mark.parametrize("error", [SinkError("target is gone"), ZeroDivisionError("user code")])
+def test_errors_of_the_sink_are_reported_with_the_operator(error: Exception) -> None:
     sink = ListSink()
     harness = Harness(lambda: SinkWriterOperator(sink))
-    sink.error = SinkError("target is gone")
-    with pytest.raises(SinkError, match="target is gone"):
+    sink.error = error
+    with pytest.raises(UserFunctionError, match=str(error)) as failure:
         harness.operator.process(Batch(ANY, values=[1]), 0)
-    harness.operator.begin_epoch()
-    sink.error = ZeroDivisionError("user code")
-    with pytest.raises(UserFunctionError, match="user code"):
+    assert (failure.value.report.uid, failure.value.report.error_type) == ("sessions", type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    ("prepared", "told"),
+    [
+        (Mock(side_effect=SinkError("nobody answers")), "nobody answers"),
+        (Mock(side_effect=OSError("no route")), "OSError: no route"),
+        (Mock(return_value=None), "prepare_commit returned None; expected a list of JSON objects"),
+        (Mock(return_value=[{1, 2}]), r"prepare_commit returned \[\{1, 2\}\]; expected a list of JSON objects"),
+    ],
+)
+def test_what_cannot_be_made_durable_is_reported_with_the_operator(
+    monkeypatch: pytest.MonkeyPatch, prepared: Mock, told: str
+) -> None:
+    sink = ListSink()
+    harness = Harness(lambda: SinkWriterOperator(sink))
+    harness.process([1])
+    monkeypatch.setattr(ListWriter, "prepare_commit", prepared)
+    with pytest.raises(UserFunctionError, match=told) as failure:
+        harness.operator.end_epoch()
+    assert failure.value.report.uid == "sessions"
+
+
+def test_other_errors_of_penstock_stay_what_they_are() -> None:
+    sink = ListSink()
+    harness = Harness(lambda: SinkWriterOperator(sink))
+    sink.error = FencedError("another driver has taken over")
+    with pytest.raises(FencedError):
         harness.operator.process(Batch(ANY, values=[1]), 0)

@@ -12,7 +12,7 @@ from penstock.common.errors import ArgumentError, EnvironmentNotReadyError, JobE
 from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
-from penstock.testing import FuzzCase, fuzz
+from penstock.testing import FuzzCase, fuzz, fuzz_run
 
 RECORDS = [(("ab"[n % 2], n), n * 300) for n in range(6)]
 FEW = RECORDS[:3]
@@ -97,6 +97,13 @@ def test_a_job_that_fails_in_some_cases_is_a_failure() -> None:
     message = failure_of(lambda s: s.map(refuse), RECORDS, oracle=lambda records: [], max_examples=20)
     assert message.startswith("the job fails:\n  parallelism 1")
     assert "no threes" in message
+
+
+def test_what_a_pipeline_raises_is_told_where_jobs_are_restarted_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_RESTART_STRATEGY")
+    monkeypatch.setattr(fuzz_run, "_PATIENCE_SECONDS", 5)
+    with pytest.raises(JobExecutionException, match="ZeroDivisionError"):
+        fuzz(lambda s: s.map(lambda value: value / 0), [(1, 0)])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TypeVar
@@ -11,6 +12,7 @@ from penstock.connectors.jdbc.database import Connection, Cursor, Database, TryA
 from penstock.connectors.retries import retry_transient
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Session:
@@ -60,13 +62,19 @@ class Session:
         return self._failure(f"{text}{'. ' + advice if advice else ''} ({database.address})")
 
     def _explained(self, call: Callable[[], T], is_transient: Callable[[BaseException], bool]) -> T:
+        seconds = self._database.options.check_timeout_seconds
+        is_told = False
+
+        def before_retry(error: BaseException) -> None:
+            nonlocal is_told
+            # A server may end connections as it likes; one that cannot be made is worth a word: somebody waits.
+            if self._connection is None and not is_told and self._database.is_lost(error):
+                _log.warning("%s; it is tried again for %.0f s", self.failure(error), seconds)
+                is_told = True
+            self._forget_if_lost(error)
+
         try:
-            return retry_transient(
-                call,
-                is_transient=is_transient,
-                timeout_seconds=self._database.options.check_timeout_seconds,
-                before_retry=self._forget_if_lost,
-            )
+            return retry_transient(call, is_transient=is_transient, timeout_seconds=seconds, before_retry=before_retry)
         except Exception as error:
             self._forget_if_lost(error)
             if isinstance(error, TryAgainError) or self._database.is_error(error):

@@ -14,11 +14,13 @@ _STEP = 2.0
 _TOLERANCE = 0.2
 """Sizes that are so near to the right one are left as they are."""
 _HEADROOM = 1.25
-"""By how much a job that keeps up must be faster than its input."""
+"""By how much a job that keeps up is to be faster than its input, where it can."""
 _CATCH_UP = 4.0
 """While a job catches up, records take so many times the time that an epoch takes without any: 80 % of top speed."""
 _IMPATIENCE = 0.25
 """By how much that rises with every epoch after which the job is still behind."""
+_FORGIVENESS = 1.1 * _HEADROOM
+"""How many times the records of an epoch that has left nothing its limits are taken to allow, at least."""
 _MEMORY = 0.7
 
 
@@ -91,7 +93,12 @@ class EpochSizing:
         self._epochs_behind = self._epochs_behind + 1 if outcome.is_behind else 0
         if outcome.is_behind:
             self._records_of_limits = min(float(self._limits.max_records), outcome.records / self._share)
-        elif outcome.since_last_ms > 0:
+        else:
+            # Limits that were reached with few records (large ones; the first of a source) may be far again, and an
+            # epoch that has read all that there was does not tell how far. While they are what ends epochs, try more.
+            read = _FORGIVENESS * outcome.records / self._share
+            self._records_of_limits = min(float(self._limits.max_records), max(self._records_of_limits, read))
+        if not outcome.is_behind and outcome.since_last_ms > 0:
             rate = outcome.records / outcome.since_last_ms
             before = self._arriving_per_ms or rate
             self._arriving_per_ms = _MEMORY * before + (1 - _MEMORY) * rate
@@ -102,13 +109,18 @@ class EpochSizing:
         per_epoch, per_record = self._cost.per_epoch_ms, max(self._cost.per_record_ms, 1e-9)
         within_goal = (self._target_ms / 2 - per_epoch) / per_record
         # With epochs of n records a job reads n / (per_epoch + n * per_record) in a ms: that must be more than arrives.
-        wanted = _HEADROOM * self._arriving_per_ms
+        wanted = self._arriving_per_ms * self._headroom()
         idle = 1 - wanted * per_record
         enough = wanted * per_epoch / idle if idle > 0 else self._records_of_limits
         if self._epochs_behind:
             fast = (_CATCH_UP + _IMPATIENCE * self._epochs_behind) * per_epoch / per_record
             return max(within_goal, enough, fast)
         return max(within_goal, enough, wanted * self.spacing_ms)
+
+    def _headroom(self) -> float:
+        """By how much the job is to be faster than its input: no more than half of what it can be at the most."""
+        top_speed = 1 / max(self._cost.per_record_ms * self._arriving_per_ms, 1e-9)
+        return min(_HEADROOM, max(1.0, (1 + top_speed) / 2))
 
     def _approach(self, share: float) -> None:
         share = min(1.0, max(self._least, share))

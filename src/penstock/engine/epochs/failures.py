@@ -12,11 +12,12 @@ from penstock.common.errors import (
     JobExecutionException,
     PlanError,
     StateCorruptionError,
+    StateMisfitError,
     UnsupportedError,
     UserFunctionError,
 )
 
-_FINAL = (ConfigurationError, FencedError, PlanError, StateCorruptionError, UnsupportedError)
+_FINAL = (ConfigurationError, FencedError, PlanError, StateCorruptionError, StateMisfitError, UnsupportedError)
 _FINAL_AT_FIRST = (EnvironmentNotReadyError,)
 """What a job had when it worked, it may have again: machines that are lost are replaced, sooner or later."""
 

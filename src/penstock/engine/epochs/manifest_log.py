@@ -126,10 +126,10 @@ class ManifestLog:
         )
 
     def check_writer(self) -> None:
-        """Raises `FencedError` where another driver has taken over."""
-        newest = self.read_newest()
-        if newest is not None:
-            self._refuse_if_fenced(newest.manifest, None)
+        """Raises `FencedError` where another driver has taken over. Reads no file as long as none has."""
+        newest = max(self.numbers(), default=0)
+        if self._newest is not None and newest > self._newest.manifest.number:
+            self._refuse_if_fenced(self.read(newest).manifest, None)
 
     def append(self, manifest: Manifest) -> None:
         """Puts the next manifest; losing the put means that another driver has taken over."""

@@ -9,28 +9,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.engine.epochs.epoch_counts import OperatorRecords, added
+from penstock.engine.epochs.epoch_times import EpochTimes, SlowEpochs
 from penstock.engine.epochs.event_time import EventTime
 from penstock.engine.stages.messages import Done
 from penstock.engine.stages.task_report import TaskReport
 
 _RECENT_EPOCHS = 100
-
-
-@dataclass(frozen=True)
-class EpochTimes:
-    """Where the time of one epoch went, in seconds."""
-
-    number: int
-    records: int
-    plan: float
-    run: float
-    publish_wait: float
-    commit: float
-
-    @property
-    def total(self) -> float:
-        """The whole epoch."""
-        return self.plan + self.run + self.publish_wait + self.commit
 
 
 @dataclass
@@ -53,7 +37,8 @@ class _Totals:
 class JobProgress:
     """Counts, rates and phases of a job."""
 
-    def __init__(self) -> None:
+    def __init__(self, slow_epochs: SlowEpochs | None = None) -> None:
+        self._slow_epochs = slow_epochs
         self._lock = threading.Lock()
         self._totals = _Totals()
         self._recent: deque[EpochTimes] = deque(maxlen=_RECENT_EPOCHS)
@@ -78,6 +63,8 @@ class JobProgress:
         state: Mapping[str, dict[str, int]],
     ) -> None:
         """Adds an epoch."""
+        if self._slow_epochs is not None:
+            self._slow_epochs.look_at(times)
         with self._lock:
             self._reports_so_far = None
             self._totals.epochs += 1

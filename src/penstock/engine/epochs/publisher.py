@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from penstock.common.errors import PenstockError, SinkError
+from penstock.common.errors import PenstockError, PlanError, SinkError
 from penstock.common.fail_points import reach
 from penstock.common.logs import about_the_same, job_logger, logging_about
 from penstock.connectors.sink import Committer, CommitterContext, EpochEnd, EpochId, PublisherContext
@@ -80,10 +80,17 @@ class Publisher:
         published = {
             uid: {str(subtask): list(of_subtask) for subtask, of_subtask in sorted(staged.items()) if of_subtask}
             for uid, staged in sorted(tokens.items())
-            if (uid in self._committers or uid in self._published_in_tasks) and any(staged.values())
+            if any(staged.values())
         }
         if not published:
             return None
+        for uid in published:
+            if uid not in self._committers and uid not in self._published_in_tasks:
+                raise PlanError(
+                    f"the sink '{self._names[uid]}' (uid {uid}) has staged output, and nobody would publish it: let "
+                    "`create_committer` or `create_publisher` return who does; a writer that has nothing to be "
+                    "published returns no tokens"
+                )
         prefix = f"tokens/{epoch.incarnation}/{epoch.number}"
         return self._storage.write_staged(prefix, json.dumps(published).encode())
 

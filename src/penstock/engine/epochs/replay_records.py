@@ -6,13 +6,15 @@ Plain JSON: the report with the traceback, record, key, state and watermark as t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from penstock.common.errors import CheckpointError, FailureReport
 from penstock.connectors.sink import EpochId
 from penstock.connectors.source import EpochBudget, SplitRead
+from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.state.storage import CheckpointStorage
 
@@ -28,6 +30,21 @@ class FailedEpoch:
     report: FailureReport
     header: EpochHeader
     tasks: tuple[tuple[PlannedRead, ...], ...]
+    source_uids: Mapping[int, str] = field(default_factory=dict[int, str])
+    """The uids of its sources by their node ids, which another order of statements changes."""
+
+    def with_sources_of(self, job: CompiledJob) -> FailedEpoch:
+        """The same for the sources of a job that has the same plan."""
+        ids = {uid: node_id for node_id, uid in job.source_uids.items()}
+        now = {old: ids[uid] for old, uid in self.source_uids.items() if uid in ids}
+        return replace(
+            self,
+            header=replace(self.header, ended_sources=tuple(now.get(each, each) for each in self.header.ended_sources)),
+            tasks=tuple(
+                tuple(replace(read, source=now.get(read.source, read.source)) for read in task) for task in self.tasks
+            ),
+            source_uids=job.source_uids,
+        )
 
 
 def save_failed_epoch(storage: CheckpointStorage, failed: FailedEpoch) -> None:
@@ -67,6 +84,7 @@ def _decoded(storage: CheckpointStorage, path: str) -> FailedEpoch:
             FailureReport(**content["report"]),
             EpochHeader(**header),
             tuple(tuple(map(_planned, task)) for task in content["tasks"]),
+            {int(node_id): str(uid) for node_id, uid in content.get("source_uids", {}).items()},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(

@@ -25,16 +25,18 @@ from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
 from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.completeness import check_complete
+from penstock.engine.epochs.driver_pauses import DriverPauses
 from penstock.engine.epochs.driver_presence import DriverPresence, StandBy, Turn
 from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.epoch_counts import added, operator_counts, state_sizes
 from penstock.engine.epochs.epoch_pace import EpochPace
 from penstock.engine.epochs.epoch_settings import EpochSettings
+from penstock.engine.epochs.epoch_times import EpochTimes, SlowEpochs
 from penstock.engine.epochs.failures import is_damage, is_final
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.processing_time import ProcessingTime
-from penstock.engine.epochs.progress import EpochTimes, JobProgress
+from penstock.engine.epochs.progress import JobProgress
 from penstock.engine.epochs.publisher import Publisher
 from penstock.engine.epochs.replay_records import FailedEpoch, save_failed_epoch
 from penstock.engine.epochs.restarts import NoRestart, RestartPolicy
@@ -52,7 +54,6 @@ from penstock.state.index import write_index
 from penstock.state.storage import CheckpointStorage
 
 _RETENTION_EVERY = 20
-_MAX_WAIT_MS = 1000
 
 
 class EpochRunner:
@@ -85,8 +86,9 @@ class EpochRunner:
         self._time = ProcessingTime(clock)
         self._wait = wait
         self._cancelled = threading.Event()
-        token = uuid.uuid4().hex
+        self._token = token = uuid.uuid4().hex
         self._log = ManifestLog(storage, token)
+        self._pauses = DriverPauses(self._cancelled, wait, self._log, settings)
         self._starting = StartingState(job, storage, self._log, identity, recovery or StateRecovery(), spread)
         self.savepoints = SavepointRequests(storage, spread)
         """Savepoints of the running job, for whoever asks for them."""
@@ -109,8 +111,8 @@ class EpochRunner:
         """The heads in the newest index, where this driver wrote it."""
         self._writers = ThreadPoolExecutor(4, thread_name_prefix="penstock-commit")
         self._pace = EpochPace(settings.budget_of_an_epoch, None if settings.bounded else settings.target_latency_ms)
-        self.progress = JobProgress()
         self._logger = job_logger(identity.name)
+        self.progress = JobProgress(SlowEpochs(self._logger, storage.location))
 
     def cancel(self) -> None:
         """Ends the job after the epoch under way."""
@@ -118,7 +120,8 @@ class EpochRunner:
         self.hasten()
 
     def hasten(self) -> None:
-        """Someone waits for the end of the epoch under way."""
+        """Someone waits for the end of the epoch under way, or for the next one."""
+        self._pauses.hasten()
         if self._executor is not None:
             self._executor.hasten()
 
@@ -149,6 +152,8 @@ class EpochRunner:
         if manifest is None:
             return
         self._logger.info("started at epoch %d, checkpoint %s", manifest.number, self._storage.location)
+        if manifest.final:
+            self._logger.info("this job has ended before, and reads nothing; in another directory it starts anew")
         self.progress.restore(manifest.records, manifest.operator_records)
         executor = self._executor = self._executor_for(manifest.job_id)
         ended = False
@@ -184,7 +189,7 @@ class EpochRunner:
         self._heads = None
         self.progress.restarted()
         self.is_restarting = True
-        self._wait(self._cancelled, delay / 1000)
+        self._pauses.before_restart(delay / 1000)
         self.is_restarting = False
 
     def _described(self, error: Exception) -> Exception:
@@ -289,7 +294,7 @@ class EpochRunner:
                 if failures > self._settings.attempts:
                     raise JobExecutionException(
                         f"epoch {manifest.number + 1} of '{self._identity.name}' failed {failures} times: {error}"
-                    ) from error
+                    ) from None
                 self._logger.warning("epoch %d is run again: %s", manifest.number + 1, error)
                 self._run += 1
                 self.progress.restarted()
@@ -308,6 +313,7 @@ class EpochRunner:
         """One epoch, or a wait when there is nothing to do."""
         started = time.perf_counter()
         now = self._time.now(at_least=manifest.now)
+        self._pauses.epoch_begins()
         if self.savepoints.asked.is_set():
             self._asked += self.savepoints.take()
         began, budget = self._clock(), self._pace.budget
@@ -319,7 +325,7 @@ class EpochRunner:
             self.when_caught_up = None
         timer_due = manifest.next_timer is not None and manifest.next_timer <= now
         if not work and not timer_due and not sources.all_ended and not self._asked:
-            self._pause(now, sources.next_poll(now), manifest.next_timer)
+            self._pauses.until_due(now, sources.next_poll(now), manifest.next_timer)
             return None
         tasks = assign_to_tasks(self._job, work.reads)
         header = EpochHeader(
@@ -332,6 +338,7 @@ class EpochRunner:
             budget=budget,
             bounded=self._settings.bounded,
             union_lists=state.union_lists,
+            driver=self._token,
         )
         planned = time.perf_counter()
         reach("action.before")
@@ -375,9 +382,9 @@ class EpochRunner:
             self._make_savepoints(following, publisher)
         self._clean_up()
         if not following.final and records < budget.max_records:
-            self._keep_spacing(started)
+            self._pauses.keep_spacing(started)
             if not is_behind and (left := self._pace.wait_ms(self._clock())) > 0:
-                self._wait(self._cancelled, left / 1000)
+                self._pauses.wait(left / 1000)
         return following
 
     def _make_savepoints(self, manifest: Manifest, publisher: Publisher) -> None:
@@ -475,18 +482,10 @@ class EpochRunner:
     ) -> None:
         if results.failures:
             report = min(results.failures, key=lambda failure: (failure.stage, failure.subtask))
-            save_failed_epoch(self._storage, FailedEpoch(report, header, tuple(map(tuple, tasks))))
+            save_failed_epoch(
+                self._storage, FailedEpoch(report, header, tuple(map(tuple, tasks)), self._job.source_uids)
+            )
             raise JobExecutionException(report.render(), report)
-
-    def _pause(self, now: int, next_poll: int | None, next_timer: int | None) -> None:
-        due = min(time for time in (next_poll, next_timer, now + _MAX_WAIT_MS) if time is not None)
-        self._wait(self._cancelled, max(due - now, 1) / 1000)
-
-    def _keep_spacing(self, started: float) -> None:
-        left = self._settings.minimum_spacing_ms / 1000 - (time.perf_counter() - started)
-        left = max(left, self._settings.minimum_pause_ms / 1000)
-        if left > 0:
-            self._wait(self._cancelled, left)
 
 
 def _staged(write: Callable[[], str | None]) -> str | None:

@@ -97,6 +97,9 @@ class StartingState:
             plan=self._identity.plan,
         )
         if newest.fingerprint == fingerprint:
+            if newest.index is not None:
+                # Tasks read their own records of it: each may be whole, and all of them those of another epoch.
+                self._storage.read_verified(newest.index)
             return described
         if self._job.batch or newest.plan.get("execution") == "batch":
             raise CheckpointError(

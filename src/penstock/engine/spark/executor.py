@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
@@ -25,6 +26,8 @@ from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.publish_host import PublishFailure, SubtaskOutput
 from penstock.engine.stages.task_host import TaskSetup
 from penstock.engine.stages.task_report import TaskReport
+
+_logger = logging.getLogger("penstock.spark")
 
 
 class SparkStageExecutor:
@@ -100,20 +103,24 @@ class SparkStageExecutor:
 
 @contextmanager
 def spark_errors_explained(session: SparkSession, epoch: EpochId) -> Generator[None]:
-    """Spark's errors as ours: those that the session did not survive, and those after which work is tried again."""
+    """Spark's errors as ours: those that the session did not survive, and those after which work is tried again.
+
+    Spark's own are not the causes of ours: a traceback would end in a Java stack. They are in the log, at DEBUG.
+    """
     try:
         yield
-    except (Py4JNetworkError, ConnectionError) as error:
-        raise _jvm_is_gone(epoch) from error
+    except (Py4JNetworkError, ConnectionError):
+        raise _jvm_is_gone(epoch) from None
     except (PySparkException, Py4JError) as error:
         if not jvm_answers():
             # A call that was under way says no more than that it failed.
-            raise _jvm_is_gone(epoch) from error
+            raise _jvm_is_gone(epoch) from None
+        _logger.debug("Spark failed in epoch %s: %s", epoch, error)
         if not is_alive(session):
             raise JobExecutionException(
                 f"the SparkContext has been stopped (epoch {epoch}): {short_message(error)}"
-            ) from error
-        raise ExecutionFailedError(short_message(error)) from error
+            ) from None
+        raise ExecutionFailedError(short_message(error)) from None
 
 
 def _jvm_is_gone(epoch: EpochId) -> JobExecutionException:

@@ -13,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 import penstock
+from penstock.common.completable_future import CompletableFuture
 from penstock.common.own_thread import in_own_thread
 from penstock.engine.spark import worker_daemon
 from penstock.engine.spark.class_archive import java_options
@@ -37,7 +38,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     A thread of its own makes it. Made by the main thread, it would let Ctrl-C cancel all Spark jobs, and with them the
     epoch that is to be finished; and Ctrl-C while the JVM starts would leave one behind that never ends.
     """
-    return in_own_thread(lambda: _start_context(conf), "penstock-spark-start").result()
+    return CompletableFuture(in_own_thread(lambda: _start_context(conf), "penstock-spark-start")).result()
 
 
 def _start_context(conf: SparkConf) -> SparkContext:

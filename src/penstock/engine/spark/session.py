@@ -92,7 +92,7 @@ def create_session(app_name: str, master: str | None, settings: Mapping[str, str
         hint = "" if local else " Is the cluster there, and does it accept this driver?"
         raise EnvironmentNotReadyError(
             f"Spark could not be started on {master!r}: {short_message(error)}{hint}"
-        ) from error
+        ) from None
 
 
 def session_of_stages(session: SparkSession) -> SparkSession:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 
 _MAX_LENGTH = 600
-_PYTHON_ERROR = re.compile(r"^(?:[\w.]+(?:Error|Exception|Exit|Interrupt)): .+$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^[\w.]+(?:Error|Exception|Exit|Interrupt)(?:: .+)?$", re.MULTILINE)
 _JAVA_ERROR = re.compile(r"^: [\w.$]+(?:Error|Exception): (.+)$", re.MULTILINE)
-_LOST = re.compile(
-    r"(ExecutorLostFailure[^\n]*|Python worker exited unexpectedly[^\n]*|SparkContext[^\n]*(?:stopped|shut down)[^\n]*)"
-)
+_DEAD_WORKER = re.compile(r"Python worker exited unexpectedly[^\n.]*")
+_LOST = re.compile(r"(ExecutorLostFailure[^\n]*|SparkContext[^\n]*(?:stopped|shut down)[^\n]*)")
 
 
 def short_message(error: BaseException) -> str:
-    """What a person needs of a Spark error; the whole of it stays the exception's cause."""
+    """What a person needs of a Spark error."""
     text = str(error)
+    dead = _DEAD_WORKER.search(text)
+    if dead:
+        return (
+            f"{dead.group(0)}: it was killed (most often for want of memory), native code in it crashed, or the "
+            "program ended it (os._exit)"
+        )
     lost = _LOST.search(text)
     if lost:
         return lost.group(0)[:_MAX_LENGTH]

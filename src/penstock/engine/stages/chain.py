@@ -179,6 +179,7 @@ class ChainInstance:
         store: StateStore,
         storage: CheckpointStorage,
         metrics: MetricGroup,
+        epoch: EpochId = EpochId(0, 0),  # noqa: B008 (frozen)
         watermark_interval: int = 200,
         batch: bool = False,
         resources: JobResources = JobResources(),  # noqa: B008 (frozen)
@@ -226,7 +227,7 @@ class ChainInstance:
                 store=self._key_store if self._key_store is not None and node is chain.head else store,
                 storage=storage,
                 metrics=metrics.add_group(node.uid),
-                epoch=EpochId(0, 0),
+                epoch=epoch,
                 staging="",
                 processing_time=0,
                 watermark_interval=watermark_interval,

@@ -118,6 +118,11 @@ class CompiledJob:
         """The chain of each source, by the source's node id."""
         return {chain.head.id: chain for chain in self.chains if isinstance(chain.head, SourceNode)}
 
+    @cached_property
+    def source_uids(self) -> dict[int, str]:
+        """The uid of each source, by its node id."""
+        return {node_id: chain.head.uid for node_id, chain in self.source_chains.items()}
+
     def chains_of(self, stage: int, subtask: int) -> list[CompiledChain]:
         """The chains that a subtask of a stage hosts."""
         return [c for c in self.chains if c.level == stage and subtask < c.parallelism]

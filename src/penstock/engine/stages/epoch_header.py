@@ -34,7 +34,8 @@ class PlannedRead:
 class EpochHeader:
     """The epoch's identity and times; small, however much the epoch reads.
 
-    `run` is raised after every failed attempt at an epoch: what tasks keep in memory is reused only within a run.
+    `run` is raised after every failed attempt at an epoch: what tasks keep in memory is reused only within a run of one
+    driver.
     """
 
     job_id: str
@@ -50,6 +51,8 @@ class EpochHeader:
     """Batch execution: one epoch reads everything, state is not kept."""
     union_lists: UnionLists = field(default_factory=dict[str, Sequence[str]])
     """What all subtasks have saved in union lists."""
+    driver: str = ""
+    """Which driver it is: a job may be started again, with another program, while its workers live."""
 
     def staging(self, stage: int, subtask: int, kind: str) -> str:
         """The beginning of the names of what a task stages, e.g. `state/1/42-1-0`."""

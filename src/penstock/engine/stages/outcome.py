@@ -5,11 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 
-from penstock.common.errors import FailureReport, UserFunctionError
+from penstock.common.errors import FailureReport, PenstockError, UserFunctionError
 from penstock.engine.stages.chain import ChainInstance
 from penstock.engine.stages.envelope import NO_EDGE, Envelope, Kind
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.messages import Done, failure_to_bytes
+from penstock.runtime.failures import user_traceback
 
 
 def message_row(done: Done) -> Envelope:
@@ -18,7 +19,7 @@ def message_row(done: Done) -> Envelope:
 
 
 def abort_rows(
-    error: Exception, parallelism: Sequence[int], *, stage: int, subtask: int, header: EpochHeader
+    error: Exception | SystemExit, parallelism: Sequence[int], *, stage: int, subtask: int, header: EpochHeader
 ) -> Iterator[Envelope]:
     """The report for the driver, and for every task of the next stage the word that the epoch is lost.
 
@@ -30,13 +31,22 @@ def abort_rows(
         report = FailureReport(
             error_type=type(error).__name__,
             message=str(error),
-            traceback="".join(traceback.format_exception(error)),
+            traceback=_traceback(error),
             epoch=header.epoch.number,
             stage=stage,
             subtask=subtask,
         )
     yield Envelope(subtask, NO_EDGE, subtask, stage, int(Kind.FAILURE), failure_to_bytes(report))
     yield from abort_markers(parallelism, stage, subtask)
+
+
+def _traceback(error: Exception | SystemExit) -> str:
+    """What a person needs of it: nothing where the message says all, the program's lines where it has ended itself."""
+    if isinstance(error, PenstockError):
+        return ""
+    if isinstance(error, SystemExit):
+        return user_traceback(error)
+    return "".join(traceback.format_exception(error))
 
 
 def abort_markers(parallelism: Sequence[int], stage: int, subtask: int) -> Iterator[Envelope]:

@@ -94,7 +94,7 @@ class StageSubtask:
                 return
             reach("task.gathered")
             yield from self._work(header, rows_in)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._logger.bind(epoch=header.epoch.number).warning("the epoch is aborted: %s", type(error).__name__)
             self.release()
             yield from abort_rows(
@@ -284,6 +284,7 @@ class StageSubtask:
                 store=state.store,
                 storage=self._environment.storage,
                 metrics=self.metrics,
+                epoch=header.epoch,
                 watermark_interval=self._environment.watermark_interval,
                 batch=self._job.batch,
                 restored_epoch=None if state.parent is None else header.epoch.number - 1,

@@ -34,7 +34,10 @@ class TaskSetup:
 
 
 class TaskHost:
-    """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust."""
+    """Subtasks live from epoch to epoch, but only within one run: a failed epoch leaves objects nobody can trust.
+
+    Another driver may have another program; and what the one before it did last, it does not know.
+    """
 
     source_subtask: type[SourceSubtask] = SourceSubtask
     stage_subtask: type[StageSubtask] = StageSubtask
@@ -43,7 +46,7 @@ class TaskHost:
         self._programs = ProgramCopies(files_root)
         self._subtasks: dict[tuple[str, int, int, int], StageSubtask] = {}
         self._sources: dict[tuple[str, int, int], SourceSubtask] = {}
-        self._runs: dict[str, tuple[int, int]] = {}
+        self._runs: dict[str, tuple[int, str, int]] = {}
         self._last_used: dict[str, float] = {}
 
     def run_source(
@@ -110,7 +113,7 @@ class TaskHost:
             if now - used > _IDLE_SECONDS:
                 self._discard(job_id)
                 del self._last_used[job_id]
-        run = (header.epoch.incarnation, header.run)
+        run = (header.epoch.incarnation, header.driver, header.run)
         if self._runs.get(header.job_id) != run:
             self._discard(header.job_id)
             self._runs[header.job_id] = run
