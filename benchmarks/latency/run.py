@@ -1,9 +1,9 @@
 """How long records are on their way, Kafka to Kafka: 1,000 a second, p50 and p99, one program after the other.
 
-    python benchmarks/latency/run.py [--only NAME ...] [--sustained] [--rate N] [--seconds N] [--docs]
+    python benchmarks/latency/run.py [--only NAME ...] [--sustained [NAME ...]] [--rate N] [--seconds N] [--docs]
 
-With `--sustained` the rate of the pipelined keyed job is raised until its results fall behind. With `--docs` figures go
-to docs/benchmarks/latency.json and docs/latency.md; those of other programs stay there.
+With `--sustained` the rate of some programs is raised until their results fall behind. With `--docs` figures go to
+docs/benchmarks/latency.json and docs/latency.md; those of other programs stay there.
 
 Producer and reader run in this process, the broker beside it on the same cores.
 """
@@ -19,7 +19,7 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / "benchmarks"), str(CHECKOUT / "tests")]
 
-from latency.contenders import CONTENDERS  # noqa: E402
+from latency.contenders import CONTENDERS, SUSTAINED  # noqa: E402
 from latency.measure import RATE, SECONDS, WARM_UP_SECONDS, measure_latency, measure_sustained  # noqa: E402
 from latency.report import save_latency  # noqa: E402
 
@@ -32,9 +32,9 @@ def main() -> int:
     options = parse_options()
     times = {"seconds": options.seconds, "warm_up": options.warm_up}
     measured: dict[str, Any] = {}
-    if options.sustained:
-        measured["sustained"] = measure_sustained(CACHE, RATES, **times)
-    if options.only or not options.sustained:
+    if options.sustained is not None:
+        measured["sustained"] = measure_sustained(CACHE, options.sustained or SUSTAINED, RATES, **times)
+    if options.only or options.sustained is None:
         measured["runs"] = measure_latency(CACHE, options.only, rate=options.rate, **times)
     if options.docs:
         save_latency(measured)
@@ -50,7 +50,13 @@ def parse_options() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=list(CONTENDERS), metavar="NAME", help=", ".join(CONTENDERS))
-    parser.add_argument("--sustained", action="store_true", help="raise the rate until results fall behind")
+    parser.add_argument(
+        "--sustained",
+        nargs="*",
+        choices=list(CONTENDERS),
+        metavar="NAME",
+        help=f"raise the rate until results fall behind ({', '.join(SUSTAINED)})",
+    )
     parser.add_argument("--rate", type=int, default=RATE, help="records a second")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long is measured, after a warm-up")
     parser.add_argument("--warm-up", type=float, default=WARM_UP_SECONDS, help="seconds behind the first result")

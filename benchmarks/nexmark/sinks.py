@@ -104,12 +104,14 @@ class _LatestVersions(SinkWriter):
         self._batches.append(pa.RecordBatch.from_arrays(batch.columns, self._names))
 
     def prepare_commit(self) -> list[Token]:
-        if not self._batches:
-            return []
+        if self._batches:
+            self._write_last()
+        return []
+
+    def _write_last(self) -> None:
         table = pa.Table.from_batches(self._batches).combine_chunks()
         key_names = [self._names[place] for place in self._key]
         keys = table.select(key_names).append_column("place", pa.array(np.arange(len(table))))
         last = keys.group_by(key_names, use_threads=False).aggregate([("place", "max")])["place_max"]
         # As fast as files of this kind are written: they are read once, to be checked.
         pq.write_table(table.take(last), self._path, compression="none", use_dictionary=False, write_statistics=False)
-        return [{"file": self._path.name}]
