@@ -13,7 +13,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults]
 LOCAL = {"spark.master": "local[2]", "execution.epoch.max-records": "40"}
 CLUSTER = {
     "spark.master": "local-cluster[2,1,1024]",
+    # Both executors have a part of every stage: without a greatest number of cores Spark waits for none of them.
+    "spark.cores.max": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     "execution.epoch.max-records": "100",
     "spark.executor.memory": "1g",
     "spark.executor.extraJavaOptions": java_options(),
@@ -65,4 +68,6 @@ def test_killed_executors_are_replaced_within_the_run(tmp_path, noise):
     assert [stage for stage in steps if not (tmp_path / stage).exists()] == [], "executors were meant to be killed"
     assert finished.returncode == 0, finished.stderr
     assert published(tmp_path / "out") == expected(tmp_path / "in")
-    assert ("indeterminate output" in finished.stderr) == noise, "Spark is meant to see the other bytes"
+    assert ("indeterminate output" in finished.stderr) == noise, (
+        f"Spark is meant to see the other bytes, where there are any:\n{finished.stderr}"
+    )
