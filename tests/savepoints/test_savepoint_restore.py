@@ -292,18 +292,3 @@ def test_on_spark(tmp_path: Path, expected: Counter[str], monkeypatch: pytest.Mo
     build(env, tmp_path / "out", 3)
     env.execute()
     assert without_held(published(tmp_path / "out")) == without_held(expected)
-
-
-def test_output_of_a_sink_that_is_gone_is_not_forgotten_in_silence(tmp_path: Path) -> None:
-    env = environment(tmp_path)
-    build(env, tmp_path / "out", 2)
-    AtEpoch(5).run(env.execute_async, lambda client: client.cancel())
-    env = environment(tmp_path)
-    build(env, tmp_path / "out", 2, without="rules")
-    with pytest.raises(
-        JobExecutionException, match=r"has output for the sinks sink of rules, which the program does not"
-    ):
-        env.execute()
-    env = environment(tmp_path, **{"execution.savepoint.ignore-unclaimed-state": True})
-    build(env, tmp_path / "out", 2, without="rules")
-    env.execute()

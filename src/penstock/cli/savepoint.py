@@ -12,7 +12,7 @@ from penstock.cli.wording import counted
 from penstock.common.errors import PenstockError
 from penstock.engine.epochs.manifest import EPOCH
 from penstock.engine.epochs.savepoints import write_savepoint
-from penstock.execution.run_records import RunState
+from penstock.engine.epochs.waiting_output import is_published
 from penstock.state.storage import open_storage
 
 
@@ -29,10 +29,9 @@ def savepoint(checkpoint: str, target: str, epoch: int | None) -> None:
     try:
         read = Checkpoint(checkpoint)
         manifest = read.manifest(epoch)
-        ended = bool(read.runs) and read.runs[-1].state in (RunState.FINISHED, RunState.STOPPED)
         # A manifest says that the output of the epochs before it is out.
         newest = max((each.number for each in read.manifests() if each.kind == EPOCH), default=0)
-        published = ended or manifest.number < newest
+        published = manifest.number < newest or is_published(read.storage, manifest.epoch)
         header = write_savepoint(read.storage, manifest, open_storage(target), published=published)
     except PenstockError as error:
         click.echo(str(error), err=True)

@@ -15,7 +15,8 @@ IGNORE_UNCLAIMED_STATE = ConfigOption(
     "execution.savepoint.ignore-unclaimed-state",
     parse_boolean,
     False,
-    "Whether state may be left behind that the program has no operator for.",
+    "Whether state may be left behind that the program has no operator for, and output that may not be published yet "
+    "and that it has no sink for.",
 )
 SAVEPOINT_DIRECTORY = ConfigOption[str | None](
     "execution.checkpointing.savepoint-dir",

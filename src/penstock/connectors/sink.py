@@ -185,6 +185,15 @@ class Sink(ABC):
     def guarantee(self) -> DeliveryGuarantee:
         """What this sink promises."""
 
+    @property
+    def output_kind(self) -> str:
+        """Which sinks can publish what this one has staged: those that say the same here.
+
+        A program whose sink says something else is refused while there may be staged output that is not published. By
+        default it is the class and what it promises; a sink adds what its tokens do not say, such as where they lead.
+        """
+        return f"{type(self).__name__}, {self.guarantee.value}"
+
     def for_records(self, record_type: TypeInformation) -> Sink:
         """The sink for records of a type; called where the program is built. Raises where it cannot take them."""
         return self

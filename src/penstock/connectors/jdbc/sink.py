@@ -184,6 +184,13 @@ class JdbcSink(Sink):
     def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
         return self._guarantee
 
+    @property
+    def output_kind(self) -> str:
+        """Names what is done with rows, their fields, and the table that says which epochs were published."""
+        fields = ", ".join(self._write.type_info.get_field_names())
+        what = self._write.sql or str(self._write)
+        return f"{super().output_kind}, {what}, fields {fields}, epochs in {self._bookkeeping_table}"
+
     def for_records(self, record_type: TypeInformation) -> JdbcSink:
         """Refuses records of another number of fields, where it is known."""
         fields = self._write.type_info.get_field_names()

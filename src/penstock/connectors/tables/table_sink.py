@@ -43,6 +43,11 @@ class TableSink(Sink):
     def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
         return DeliveryGuarantee.EXACTLY_ONCE
 
+    @property
+    def output_kind(self) -> str:
+        """Names the table: files are staged in its directory."""
+        return self.describe()
+
     def for_records(self, record_type: TypeInformation) -> Sink:  # noqa: D102
         check_fits(type(self).__name__, record_type, self._declared)
         if self._declared is not None:

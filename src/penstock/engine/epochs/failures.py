@@ -1,4 +1,4 @@
-"""Which failures a restart can mend."""
+"""Which failures a restart can mend, and what is said of those that end the job."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from penstock.common.errors import (
     UnsupportedError,
     UserFunctionError,
 )
+from penstock.engine.epochs.restorable import say_what_is_left
+from penstock.state.storage import CheckpointStorage
 
 _FINAL = (ConfigurationError, FencedError, PlanError, StateCorruptionError, StateMisfitError, UnsupportedError)
 _FINAL_AT_FIRST = (EnvironmentNotReadyError,)
@@ -41,3 +43,17 @@ def is_damage(error: Exception) -> bool:
     if isinstance(error, JobExecutionException | UserFunctionError) and error.report is not None:
         return error.report.error_type == StateCorruptionError.__name__
     return isinstance(error, StateCorruptionError)
+
+
+def described(error: Exception, storage: CheckpointStorage, *, may_be_replayed: bool) -> Exception:
+    """A failure as the user sees it; `may_be_replayed` is whether the checkpoint stays when the job has failed."""
+    if isinstance(error, JobExecutionException | UserFunctionError) and error.report is not None:
+        text = error.report.render()
+        if is_damage(error):
+            text = f"{text}\n{say_what_is_left(storage)}"
+        elif may_be_replayed and error.report.epoch > 0:
+            text += f"\n  debug it: penstock replay {storage.location} PROGRAM --epoch {error.report.epoch}"
+        return JobExecutionException(text, error.report)
+    if is_damage(error):
+        return StateCorruptionError(f"{error} {say_what_is_left(storage)}")
+    return error

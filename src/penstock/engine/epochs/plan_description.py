@@ -8,7 +8,7 @@ from dataclasses import asdict
 from penstock.common.errors import CheckpointError, StateCorruptionError
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.stages.compiled import CompiledJob
-from penstock.plan.nodes import SourceNode
+from penstock.plan.nodes import SinkNode, SourceNode
 from penstock.state.savepoints.header import OperatorDescription, operators_from_json
 from penstock.state.storage import CheckpointStorage
 
@@ -45,6 +45,7 @@ def describe_plan(job: CompiledJob) -> tuple[OperatorDescription, ...]:
                     max_parallelism=node.max_parallelism,
                     uid_is_given=node.uid_is_given,
                     source=node.source.position_kind if isinstance(node, SourceNode) else "",
+                    sink=node.sink.output_kind if isinstance(node, SinkNode) else "",
                     chain=chain.head.uid,
                     level=chain.level,
                     edges=(*edges, *links),

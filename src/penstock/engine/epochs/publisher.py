@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,7 @@ from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time import EventTime
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor
+from penstock.engine.epochs.waiting_output import held_output
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.publish_host import SubtaskOutput
@@ -53,6 +54,8 @@ class Publisher:
                     self._add_sink(node, job_id)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-publisher")
         self._running: Future[None] | None = None
+        self.newest: EpochId | None = None
+        """The newest epoch of which it has published all, once it was waited for."""
 
     def recover(self, newest: EpochId | None) -> None:
         """Lets every sink refuse a checkpoint that is older than what it shows."""
@@ -66,7 +69,7 @@ class Publisher:
         gathered = dict(tokens)
         for uid, committer in self._committers.items():
             watermark = MAX_WATERMARK if is_last else self._watermark(uid, times)
-            end = EpochEnd(header.epoch, header.now, watermark, is_last, state.namespace(f"sink/{uid}"))
+            end = EpochEnd(header.epoch, header.now, watermark, is_last, held_output(state, uid))
             gathered[uid] = committer.gather(tokens.get(uid, {}), end)
         return gathered
 
@@ -84,20 +87,16 @@ class Publisher:
         }
         if not published:
             return None
-        for uid in published:
-            if uid not in self._committers and uid not in self._published_in_tasks:
-                raise PlanError(
-                    f"the sink '{self._names[uid]}' (uid {uid}) has staged output, and nobody would publish it: let "
-                    "`create_committer` or `create_publisher` return who does; a writer that has nothing to be "
-                    "published returns no tokens"
-                )
+        self._check_that_all_is_published(published)
         prefix = f"tokens/{epoch.incarnation}/{epoch.number}"
         return self._storage.write_staged(prefix, json.dumps(published).encode())
 
-    def publish(self, manifest: Manifest) -> None:
-        """Starts to publish an epoch."""
+    def publish(self, manifest: Manifest, without: Collection[str] = ()) -> None:
+        """Starts to publish an epoch, but for some sinks, by uid."""
+        if not without:
+            self.newest = manifest.epoch
         if manifest.tokens is not None:
-            self._running = self._thread.submit(about_the_same(self._commit), manifest.epoch, manifest.tokens)
+            self._running = self._thread.submit(about_the_same(self._commit), manifest.epoch, manifest.tokens, without)
 
     def wait(self) -> None:
         """Returns when all that was started is published; raises what went wrong."""
@@ -127,12 +126,15 @@ class Publisher:
             self._published_in_tasks.add(node.uid)
             publisher.close()
 
-    def _commit(self, epoch: EpochId, path: str) -> None:
+    def _commit(self, epoch: EpochId, path: str, without: Collection[str]) -> None:
         reach("publish.before")
         content = json.loads(self._storage.read_verified(path))
         tokens: Tokens = {
-            uid: {int(subtask): of_subtask for subtask, of_subtask in staged.items()} for uid, staged in content.items()
+            uid: {int(subtask): of_subtask for subtask, of_subtask in staged.items()}
+            for uid, staged in content.items()
+            if uid not in without
         }
+        self._check_that_all_is_published(tokens)
         self._publish_in_tasks(epoch, tokens)
         for uid, staged in tokens.items():
             if uid in self._committers:
@@ -140,6 +142,15 @@ class Publisher:
                     epoch, uid, [token for _, of_subtask in sorted(staged.items()) for token in of_subtask]
                 )
         reach("publish.after")
+
+    def _check_that_all_is_published(self, uids: Collection[str]) -> None:
+        for uid in uids:
+            if uid not in self._committers and uid not in self._published_in_tasks:
+                raise PlanError(
+                    f"the sink '{self._names.get(uid, uid)}' (uid {uid}) has staged output, and nobody would publish "
+                    "it: let `create_committer` or `create_publisher` return who does; a writer that has nothing to be "
+                    "published returns no tokens"
+                )
 
     def _publish_in_tasks(self, epoch: EpochId, tokens: Tokens) -> None:
         outputs = [

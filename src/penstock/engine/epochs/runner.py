@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -19,7 +19,6 @@ from penstock.common.errors import (
     JobExecutionException,
     PenstockError,
     StateCorruptionError,
-    UserFunctionError,
 )
 from penstock.common.fail_points import reach
 from penstock.common.logs import job_logger
@@ -32,7 +31,7 @@ from penstock.engine.epochs.epoch_counts import added, operator_counts, state_si
 from penstock.engine.epochs.epoch_pace import EpochPace
 from penstock.engine.epochs.epoch_settings import EpochSettings
 from penstock.engine.epochs.epoch_times import EpochTimes, SlowEpochs
-from penstock.engine.epochs.failures import is_damage, is_final
+from penstock.engine.epochs.failures import described, is_final
 from penstock.engine.epochs.manifest import EPOCH, Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.processing_time import ProcessingTime
@@ -47,6 +46,7 @@ from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordina
 from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
 from penstock.engine.epochs.starting_state import JobIdentity, StartingState, StateRecovery
+from penstock.engine.epochs.waiting_output import held_output, note_published, waiting_output
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
@@ -107,6 +107,8 @@ class EpochRunner:
         self._uncleaned = 0
         """How many epochs have come since old files were last removed."""
         self._run = 0
+        self._left_behind: Collection[str] = ()
+        """The uids of sinks whose output nobody publishes: the program has others, and its options say so."""
         self._heads: dict[tuple[int, int], str] | None = None
         """The heads in the newest index, where this driver wrote it."""
         self._writers = ThreadPoolExecutor(4, thread_name_prefix="penstock-commit")
@@ -163,6 +165,8 @@ class EpochRunner:
                 if not manifest.final:
                     self._run_epochs(manifest, publisher, executor)
                 publisher.wait()
+                if publisher.newest is not None:
+                    note_published(self._storage, publisher.newest)
             self._logger.info("ended after %d records", self.progress.records_read)
             ended = True
         finally:
@@ -170,7 +174,7 @@ class EpochRunner:
 
     def _wait_for_restart(self, error: Exception) -> None:
         """Waits as the restart strategy says; raises the failure where it says that the job is over."""
-        failure = self._described(error)
+        failure = described(error, self._storage, may_be_replayed=self._presence is not None)
         # What is wrong from the beginning is told at once.
         delay = None
         if self._has_started and not is_final(error, has_worked=self.progress.epochs > 0):
@@ -191,19 +195,6 @@ class EpochRunner:
         self.is_restarting = True
         self._pauses.before_restart(delay / 1000)
         self.is_restarting = False
-
-    def _described(self, error: Exception) -> Exception:
-        """The failure as the user sees it."""
-        if isinstance(error, JobExecutionException | UserFunctionError) and error.report is not None:
-            text = error.report.render()
-            if is_damage(error):
-                text = f"{text}\n{say_what_is_left(self._storage)}"
-            elif self._presence is not None and error.report.epoch > 0:
-                text += f"\n  debug it: penstock replay {self._storage.location} PROGRAM --epoch {error.report.epoch}"
-            return JobExecutionException(text, error.report)
-        if is_damage(error):
-            return StateCorruptionError(f"{error} {say_what_is_left(self._storage)}")
-        return error
 
     def _take_over(self) -> Manifest | None:
         """Makes this driver the one that runs the job; None where there is nothing to run."""
@@ -267,14 +258,20 @@ class EpochRunner:
             published = EpochId(*restored)
         publisher.recover(published)
         self._has_started = True
-        if newest is not None:
-            publisher.publish(newest)
+        waiting = waiting_output(self._storage, self._log)
+        self._left_behind = waiting.unclaimed_by(self._job)
+        if self._left_behind:
+            self._logger.warning("output of sinks is left behind: %s", ", ".join(self._left_behind))
+        if newest is not None and waiting.staged:
+            publisher.publish(newest, self._left_behind)
             publisher.wait()
 
     def _run_epochs(self, manifest: Manifest, publisher: Publisher, executor: StageExecutor) -> None:
         failures = 0
         while not manifest.final and not self._cancelled.is_set():
             state = DriverState(self._storage, manifest.driver_head)
+            for uid in self._left_behind:
+                held_output(state, uid).clear()
             sources = SourceCoordinator(
                 self._job,
                 state,

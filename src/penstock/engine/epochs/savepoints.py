@@ -10,12 +10,12 @@ from functools import partial
 
 from penstock.common.errors import CheckpointError, PenstockError
 from penstock.common.logs import about_the_same
-from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time_restore import merged_inputs
 from penstock.engine.epochs.job_snapshot import CheckpointSnapshot
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.snapshot_parts import CheckpointPart
 from penstock.engine.epochs.spreading import Spread, in_this_process, spread_for
+from penstock.engine.epochs.waiting_output import sinks_that_hold_output
 from penstock.state.savepoints.header import OperatorDescription, SavepointHeader
 from penstock.state.savepoints.subtask_tables import SubtaskTables, write_subtask
 from penstock.state.savepoints.writing import SavepointWriter
@@ -37,7 +37,7 @@ def write_savepoint(
     """
     if target.list(""):
         raise CheckpointError(f"{target.location} is not empty: choose another directory for the savepoint")
-    waiting = _sinks_that_hold_output(storage, manifest)
+    waiting = sinks_that_hold_output(storage, manifest, manifest.driver_head)
     if waiting:
         raise CheckpointError(
             f"the sinks {', '.join(waiting)} hold output back that is not published yet: it belongs to the checkpoint, "
@@ -64,16 +64,6 @@ def _write_subtask(
 ) -> SubtaskTables:
     with opened_state(part.storage, part.head) as store:
         return write_subtask(target, operators, part.subtask, store)
-
-
-def _sinks_that_hold_output(storage: CheckpointStorage, manifest: Manifest) -> list[str]:
-    state = DriverState(storage, manifest.driver_head)
-    uids = [uid for uid in manifest.plan if ", parallelism " in str(manifest.plan[uid])]
-    return [uid for uid in sorted(uids) if any(_holds(value) for value in state.namespace(f"sink/{uid}").values())]
-
-
-def _holds(value: object) -> bool:
-    return bool(value) if isinstance(value, dict | list) else False
 
 
 def savepoint_name(job_id: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +15,11 @@ from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.plan_description import store_plan
 from penstock.engine.epochs.restore import restore_state
 from penstock.engine.epochs.spreading import Spread, in_this_process
+from penstock.engine.epochs.waiting_output import WaitingOutput, waiting_output
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.state.storage import CheckpointStorage, open_storage
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class StartingState:
         if self._recovery.savepoint is None:
             return described
         snapshot = open_snapshot(self._recovery.savepoint)
+        self._check_output_before(snapshot)
         # The same job to its sinks: what they show of it is not another job's, and no epoch comes twice.
         before = snapshot.header
         incarnation = before.incarnation + 1
@@ -96,19 +100,21 @@ class StartingState:
             fingerprint=fingerprint,
             plan=self._identity.plan,
         )
-        if newest.fingerprint == fingerprint:
-            if newest.index is not None:
-                # Tasks read their own records of it: each may be whole, and all of them those of another epoch.
-                self._storage.read_verified(newest.index)
-            return described
-        if self._job.batch or newest.plan.get("execution") == "batch":
+        is_same = newest.fingerprint == fingerprint
+        if not is_same and (self._job.batch or newest.plan.get("execution") == "batch"):
             raise CheckpointError(
                 f"the checkpoint in {self._storage.location} belongs to another plan, and batch execution keeps no "
                 "state that could be carried over. Use the program that wrote it, or another checkpoint directory."
             )
+        waiting = waiting_output(self._storage, self._log)
+        self._refuse_to_lose(waiting, waiting.unclaimed_by(self._job))
+        if is_same:
+            if newest.index is not None:
+                # Tasks read their own records of it: each may be whole, and all of them those of another epoch.
+                self._storage.read_verified(newest.index)
+            return described
         if newest.index is None and newest.driver_head is None:
             return described
-        self._refuse_unpublished()
         # Stores of workers go by incarnation: those of the other plan are no good for this one.
         incarnation = newest.incarnation + 1
         snapshot = CheckpointSnapshot(self._storage, newest)
@@ -147,20 +153,24 @@ class StartingState:
                 "out to go on with that job."
             )
 
-    def _refuse_unpublished(self) -> None:
-        """Output of a sink that the program does not have any more could not be published again."""
-        newest = self._log.newest_epoch()
-        if newest is None or newest.tokens is None or self._recovery.allow_non_restored_state:
-            return
-        uids = {node.uid for chain in self._job.chains for node in chain.nodes}
-        missing = sorted(set(json.loads(self._storage.read_verified(newest.tokens))) - uids)
-        if missing:
-            raise CheckpointError(
-                f"epoch {newest.number} in {self._storage.location} has output for the sinks {', '.join(missing)}, "
-                "which the program does not have any more, and it is not known that all of it was published. Start the "
-                "old program once more, or allow that state is left behind "
-                "(execution.savepoint.ignore-unclaimed-state)."
+    def _check_output_before(self, snapshot: JobSnapshot) -> None:
+        """What the job before has not published stays where it is."""
+        if isinstance(snapshot, CheckpointSnapshot):
+            storage = open_storage(snapshot.location)
+            waiting = waiting_output(storage, ManifestLog(storage, token=""))
+            reason = "a job that starts from there does not publish it"
+            self._refuse_to_lose(waiting, dict.fromkeys(waiting.uids, reason))
+        elif isinstance(snapshot, SavepointSnapshot) and not snapshot.header.published:
+            _logger.warning(
+                "it is not known that all output of epoch %d was published before the savepoint in %s was made of it: "
+                "this job does not publish it",
+                snapshot.header.epoch,
+                snapshot.location,
             )
+
+    def _refuse_to_lose(self, waiting: WaitingOutput, reasons: Mapping[str, str]) -> None:
+        if reasons and not self._recovery.allow_non_restored_state:
+            raise CheckpointError(waiting.told(reasons))
 
 
 def open_snapshot(location: str) -> JobSnapshot:

@@ -81,7 +81,9 @@ class OperatorDescription:
     max_parallelism: int = 128
     uid_is_given: bool = True
     source: str = ""
-    """Of a source: its class."""
+    """Of a source: which sources understand its positions."""
+    sink: str = ""
+    """Of a sink: which sinks can publish its output."""
     chain: str = ""
     """The uid of the first operator of its chain."""
     level: int = 1
@@ -262,7 +264,7 @@ def _check(header: SavepointHeader, where: str) -> None:
 
 
 def _check_operator(operator: OperatorDescription, where: str) -> None:
-    texts = (operator.uid, operator.name, operator.kind, operator.source, operator.chain)
+    texts = (operator.uid, operator.name, operator.kind, operator.source, operator.sink, operator.chain)
     _require(all(type(each) is str for each in texts) and bool(operator.uid), where, "operators")
     numbers = (operator.parallelism, operator.max_parallelism, operator.level)
     _require(all(type(each) is int for each in numbers), where, operator.uid)

@@ -184,6 +184,12 @@ class FileSink(Sink):
         return DeliveryGuarantee.EXACTLY_ONCE
 
     @property
+    def output_kind(self) -> str:
+        """Names the directory: files are staged in it."""
+        merged = ", merged" if self._settings.merges_files else ""
+        return f"{super().output_kind}, files in {self._settings.directory}{merged}"
+
+    @property
     def settings(self) -> FileSinkSettings:
         """All that the sink was told."""
         return self._settings
