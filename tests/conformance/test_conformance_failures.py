@@ -69,6 +69,17 @@ def test_a_function_that_ends_the_program_fails_the_job(env: StreamExecutionEnvi
     assert "runtime/stateless" not in shown
 
 
+def test_a_record_that_cannot_travel_names_the_operator_that_made_it(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1, 2]).map(lambda n: threading.Lock() if n == 2 else n).uid("made").rebalance().map(
+        str
+    ).print()
+    with pytest.raises(JobExecutionException, match="a record of class lock cannot be pickled") as failure:
+        env.execute()
+    assert failure.value.report is not None
+    assert failure.value.report.uid == "made"
+    assert "lock object" in str(failure.value.report.record)
+
+
 def test_a_field_that_is_not_there_is_one_error(env: StreamExecutionEnvironment) -> None:
     rows = env.from_collection([Row(card="visa")], Types.ROW_NAMED(["card"], [Types.STRING()]))
     rows.map(lambda row: row["crad"]).print()

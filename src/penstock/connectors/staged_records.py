@@ -10,7 +10,8 @@ import cloudpickle
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
-from penstock.common.errors import StateCorruptionError, TypeMismatchError
+from penstock.common.errors import StateCorruptionError
+from penstock.common.pickled_records import pickled_records
 
 _COLUMNS = b"C"
 _OBJECTS = b"P"
@@ -20,27 +21,11 @@ def pack_records(batch: Batch) -> bytes:
     """The records as bytes: Arrow columns where their type has columns, else pickled."""
     schema = batch.codec.schema
     if schema is None:
-        return _OBJECTS + _pickled(batch.values)
+        return _OBJECTS + pickled_records(batch.values, cloudpickle.dumps)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
     return _COLUMNS + sink.getvalue().to_pybytes()
-
-
-def _pickled(values: list[Any]) -> bytes:
-    try:
-        return cloudpickle.dumps(values, protocol=5)
-    except Exception:
-        for index, value in enumerate(values):
-            try:
-                cloudpickle.dumps(value, protocol=5)
-            except Exception as problem:
-                raise TypeMismatchError(
-                    f"a record of class {type(value).__qualname__} cannot be pickled ({problem}), so it cannot travel; "
-                    "return plain data from the function that made it",
-                    index=index,
-                ) from None
-        raise
 
 
 def unpack_records(content: bytes, codec: RecordCodec) -> list[Any]:

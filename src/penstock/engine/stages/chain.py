@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import quote
 
 from penstock.common.batch import Batch, concatenated
-from penstock.common.call_site import UNKNOWN_CALL_SITE
 from penstock.common.codecs import codec_for
-from penstock.common.errors import TypeMismatchError, UserFunctionError
+from penstock.common.errors import UserFunctionError
 from penstock.connectors.sink import EpochId
 from penstock.engine.stages import payload
 from penstock.engine.stages.combining import combining_of
 from penstock.engine.stages.compiled import CompiledChain, CompiledEdge
+from penstock.engine.stages.edge_failures import failure_at_edge, failure_of_record
 from penstock.engine.stages.edge_writer import EdgeWriter
 from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.job_resources import JobResources
-from penstock.engine.stages.keying import RecordFailure
 from penstock.engine.stages.lowering import operator_for
 from penstock.engine.stages.operator_times import OperatorTimes
 from penstock.functions.adapt import close_function, open_function
-from penstock.plan.nodes import Exchange, Node
+from penstock.plan.nodes import Node
 from penstock.runtime.columnar_windows.operator import ColumnarWindowOperator
 from penstock.runtime.failures import user_function_error
 from penstock.runtime.metrics import LATE_RECORDS_DROPPED, MetricGroup
@@ -118,7 +118,7 @@ class _FanOut:
             except Exception as error:
                 # Key selectors, partitioners and type conversion fail here, on behalf of this operator.
                 exchange = self._chain.writers[edge].exchange
-                raise _failure_at_edge(error, self._chain.contexts[self._node.id], batch, exchange) from error
+                raise failure_at_edge(error, self._chain.contexts[self._node.id], batch, exchange) from error
 
 
 class _CollectingFanOut(_FanOut):
@@ -154,15 +154,6 @@ class _CollectingFanOut(_FanOut):
         kept = self._kept.pop(tag)
         del self._kept_records[tag]
         self._send(self._main if tag is None else self._sides[tag], concatenated(kept))
-
-
-def _failure_at_edge(error: Exception, context: OperatorContext, batch: Batch, exchange: Exchange) -> Exception:
-    if isinstance(error, RecordFailure) and isinstance(error.__cause__, Exception):
-        keyed_at = None if exchange.call_site == UNKNOWN_CALL_SITE else str(exchange.call_site)
-        return user_function_error(error.__cause__, context, record=error.record, keyed_at=keyed_at)
-    if isinstance(error, TypeMismatchError) and error.index is not None:
-        return user_function_error(error, context, record=batch.values[error.index])
-    return user_function_error(error, context)
 
 
 class ChainInstance:
@@ -269,7 +260,14 @@ class ChainInstance:
     def set_writers(self, sender: int, emit: list[Envelope]) -> None:
         """Edge writers for one sender; rows are appended to `emit`."""
         self.writers = {
-            edge.number: EdgeWriter(edge, codec_for(edge.sent_type), sender, emit.append, self._combining[edge.number])
+            edge.number: EdgeWriter(
+                edge,
+                codec_for(edge.sent_type),
+                sender,
+                emit.append,
+                self._combining[edge.number],
+                partial(failure_of_record, self.contexts[edge.source]),
+            )
             for edge in self.chain.outputs
         }
 

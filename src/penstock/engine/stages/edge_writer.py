@@ -43,6 +43,7 @@ class EdgeWriter:
         sender: int,
         emit: Callable[[Envelope], None],
         combining: Combining | None = None,
+        explained: Callable[[RecordFailure], Exception] = lambda failure: failure,
     ) -> None:
         self._edge = edge
         self._codec = codec
@@ -52,6 +53,7 @@ class EdgeWriter:
         self._pending: dict[int, PendingBuffer] = {}
         self._combining = combining
         self._combines = combining is not None
+        self._explained = explained
         self.records_sent = 0
         self._choose = _CHOICES[edge.exchange.kind](edge, sender)
 
@@ -154,7 +156,10 @@ class EdgeWriter:
     def _pack(self, target: int) -> None:
         pending = self._pending.pop(target)
         if not pending.is_combined:
-            self._send(target, Kind.DATA, pending.encode(self._codec))
+            try:
+                self._send(target, Kind.DATA, pending.encode(self._codec))
+            except RecordFailure as failure:
+                raise self._explained(failure) from failure.__cause__
             return
         assert self._combining is not None
         pending.combine(self._combining.merged)

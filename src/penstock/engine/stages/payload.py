@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.pickled_records import pickled_records
 
 _LENGTH = struct.Struct("<Q")
 """As wide as the numbers in columns: behind less, Arrow finds these where it says that it may crash."""
@@ -54,7 +55,7 @@ def encode(
         arrays += columns
         names += codec.schema.names
     else:
-        pickled = pickle.dumps(values, protocol=5)
+        pickled = pickled_records(values or [], pickle.dumps)
     if not arrays:
         arrays, names = [pa.nulls(count)], [_ROWS]
     batch = pa.RecordBatch.from_arrays(arrays, names)

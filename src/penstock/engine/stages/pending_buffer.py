@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from penstock.common.batch import RecordCodec
 from penstock.common.dictionary_keys import DictionaryKeys
+from penstock.common.errors import TypeMismatchError
 from penstock.engine.stages import payload
+from penstock.engine.stages.keying import RecordFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,16 @@ class PendingBuffer:
             self.count = part.count
 
     def encode(self, codec: RecordCodec) -> bytes:
-        """The bytes of the buffer."""
+        """The bytes of the buffer. Raises `RecordFailure` where a record has none."""
         parts = self._parts
         columns = None if parts[0].columns is None else self._columns()
         values = [value for part in parts for value in part.values or ()]
         keys = None if parts[0].keys is None else self._keys()
-        return payload.encode(codec, self.count, columns, values, self._timestamps(), keys, self._record_counts())
+        stamps, counts = self._timestamps(), self._record_counts()
+        try:
+            return payload.encode(codec, self.count, columns, values, stamps, keys, counts)
+        except TypeMismatchError as error:
+            raise RecordFailure(values[error.index or 0]) from error
 
     def _columns(self) -> list[pa.Array]:
         parts = [part.columns for part in self._parts if part.columns is not None]
