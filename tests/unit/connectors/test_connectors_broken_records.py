@@ -132,6 +132,16 @@ def test_a_field_of_csv_is_good_or_bad_whether_broken_rows_are_allowed_or_not(
         assert run.epoch() == records
 
 
+def test_an_empty_list_of_csv_is_the_same_whether_broken_rows_are_allowed_or_not(tmp_path, run_source):
+    path = tmp_path / "a.csv"
+    path.write_text("a,\nb,1;2\n")
+    record_type = Types.ROW_NAMED(["k", "v"], [Types.STRING(), Types.LIST(Types.INT())])
+    file_format = CsvFormat(record_type, array_separators={"v": ";"})
+    records, broken = read(path, file_format)
+    assert records == run_source(FileSource(str(path), file_format)).epoch() == [Row(k="a", v=[]), Row(k="b", v=[1, 2])]
+    assert broken == []
+
+
 def test_text_in_a_column_of_decimals_is_an_error(tmp_path, run_source):
     (tmp_path / "a.csv").write_text("1,2.5,a\n2,x,b\n")
     with pytest.raises(SourceError, match=r"a\.csv, row 2: field price: 'x' is no number"):

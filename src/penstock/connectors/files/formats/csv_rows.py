@@ -122,6 +122,8 @@ class TolerantCsv:
                 columns.append(_with_empty_texts(column, null_literal))
             else:
                 separator = self._array_separators.get(field.name)
+                if separator is not None:
+                    column = _with_empty_texts(column, null_literal)
                 try:
                     columns.append(_converted(column, field, separator))
                 except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
