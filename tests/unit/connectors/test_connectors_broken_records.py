@@ -106,6 +106,13 @@ def test_good_csv_is_read_the_same_whether_broken_rows_are_allowed_or_not(tmp_pa
         (Types.DOUBLE(), b"1.5\t", 1.5),
         (Types.SQL_TIME(), b"12:30:00", datetime.time(12, 30)),
         (Types.SQL_TIME(), b"", None),
+        (Types.SQL_TIME(), b" 12:30 ", datetime.time(12, 30)),
+        (Types.SQL_TIME(), b"12:30:00.", datetime.time(12, 30)),
+        (Types.SQL_TIME(), b"12", "12.*time64|time64.*12"),
+        (Types.BOOLEAN(), b"TRUE", True),
+        (Types.BOOLEAN(), b"tRUE", "tRUE.*bool|bool.*tRUE"),
+        (Types.BOOLEAN(), b" true", " true.*bool|bool.* true"),
+        (Types.SQL_TIMESTAMP(), b" 2024-01-02 00:00:00", "2024.*timestamp|timestamp.*2024"),
         (Types.BIG_DEC(), b"", None),
         (Types.PRIMITIVE_ARRAY(Types.BYTE()), b"\xff", b"\xff"),
         (Types.BIG_INT(), b"1.5", "'1.5' is no number"),
@@ -140,6 +147,17 @@ def test_an_empty_list_of_csv_is_the_same_whether_broken_rows_are_allowed_or_not
     records, broken = read(path, file_format)
     assert records == run_source(FileSource(str(path), file_format)).epoch() == [Row(k="a", v=[]), Row(k="b", v=[1, 2])]
     assert broken == []
+
+
+def test_of_many_broken_rows_of_csv_none_costs_another_reading(tmp_path, monkeypatch):
+    def read_csv(*_args, **_named):
+        raise AssertionError("it takes a millisecond, for every broken row many times")
+
+    monkeypatch.setattr("pyarrow.csv.read_csv", read_csv)
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"{number if number % 3 else 'x'},12:30\n" for number in range(300)))
+    records, broken = read(path, CsvFormat("n BIGINT, at TIME"))
+    assert (len(records), len(broken)) == (200, 100)
 
 
 def test_text_in_a_column_of_decimals_is_an_error(tmp_path, run_source):
