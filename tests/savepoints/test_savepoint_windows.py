@@ -12,7 +12,7 @@ from penstock.common import Configuration, TypeInformation, Types, WatermarkStra
 from penstock.common.errors import JobExecutionException
 from penstock.connectors.files import FileSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
+from penstock.datastream.functions import KeyedProcessFunction, ProcessWindowFunction, RuntimeContext
 from penstock.datastream.state import ValueStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.engine.epochs.upgrade import Outcome
@@ -57,6 +57,45 @@ def test_a_window_of_one_key_is_refused_as_foretold(tmp_path: Path, capfd: pytes
     with pytest.raises(JobExecutionException, match="is none of"):
         env.execute()
     assert "goes on from there" not in capfd.readouterr().err, "it would be refused again"
+
+
+class OnlyInTheJob(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Needs something that is not there where an upgrade is checked."""
+
+    def __init__(self, fails_in: str) -> None:
+        self.fails_in = fails_in
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._need("open")
+
+    def process(self, key: Any, context: Any, elements: Any) -> Iterator[str]:
+        yield str(key)
+
+    def clear(self, context: Any) -> None:
+        self._need("clear")
+
+    def _need(self, method: str) -> None:
+        if method == self.fails_in:
+            raise ConnectionError("no such host")
+
+
+@pytest.mark.parametrize("fails_in", ["open", "clear"])
+def test_what_open_windows_become_is_not_known_where_functions_fail(fails_in: str, tmp_path: Path) -> None:
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness("5 ms").with_timestamp_assigner("f1")
+
+    def described(lateness: int, fails_in: str) -> Any:
+        env, stream = pairs(tmp_path, [(number % 4, number) for number in range(200)])
+        keyed = stream.assign_timestamps_and_watermarks(strategy).uid("timed").key_by("f0")
+        windows = keyed.window(TumblingEventTimeWindows.of(10)).allowed_lateness(lateness)
+        described = windows.process(OnlyInTheJob(fails_in), Types.STRING()).uid("windows")
+        described.sink_to(FileSink(str(tmp_path / "out"), "text")).uid("sink")
+        return env
+
+    AtEpoch(4).run(described(50, "").execute_async, lambda client: client.cancel())
+    report = described(0, fails_in).check_upgrade(str(tmp_path / "checkpoint"))
+    (windows,) = [item for item in report.items if item.state == "open windows"]
+    assert windows.reason.startswith("not known: ")
+    assert "no such host" in windows.reason
 
 
 class Remembered(KeyedProcessFunction):

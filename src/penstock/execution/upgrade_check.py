@@ -131,7 +131,7 @@ def _of_operator(
     try:
         declared = {each.descriptor.name: each for each in _declared_states(node, snapshot, job, storage)}
     except Exception as error:
-        reason = f"not known: its function could not be opened here ({type(error).__name__}: {error})"
+        reason = _not_known("its function could not be opened here", error)
         return [UpgradeItem(node.uid, node.name, Outcome.KEPT, reason, each.name) for each in stored]
     items = [_of_state(node, each, declared.get(each.name), is_empty=_is_empty(each, filled)) for each in stored]
     known = {each.name for each in stored}
@@ -236,10 +236,18 @@ def _of_windows(
         operator.begin_epoch()
     except StateError as error:
         return [UpgradeItem(node.uid, node.name, Outcome.REFUSED, str(error), "open windows")]
+    except Exception as error:
+        # What the program does with windows may need more than is here.
+        reason = _not_known("its functions failed here", error)
+        return [UpgradeItem(node.uid, node.name, Outcome.KEPT, reason, "open windows")]
     finally:
         with suppress(Exception):
             operator.close()
     return []
+
+
+def _not_known(what: str, error: Exception) -> str:
+    return f"not known: {what} ({type(error).__name__}: {error})"
 
 
 class _Nowhere:
