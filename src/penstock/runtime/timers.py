@@ -11,6 +11,7 @@ from itertools import islice
 from penstock.common.errors import StateError
 from penstock.functions.timer_service import TimeDomain
 from penstock.state.key_groups import key_group
+from penstock.state.state_keys import end_of_prefix
 from penstock.state.store import StateStore
 from penstock.state.timer_keys import (
     EVENT_TIME_TAG,
@@ -34,6 +35,14 @@ _MOST_GROUPS = 1 << 16
 def timer_prefix(uid: str, domain: TimeDomain) -> bytes:
     """What the store keys of all timers of an operator begin with."""
     return blake2b(uid.encode(), digest_size=8).digest() + _DOMAIN_TAGS[domain]
+
+
+def stored_timers(store: StateStore, uid: str) -> Iterator[Timer]:
+    """All timers of an operator that the store has."""
+    for domain in TimeDomain:
+        prefix = timer_prefix(uid, domain)
+        for key, _ in store.scan(prefix, end_of_prefix(prefix)):
+            yield timer_in(key)
 
 
 class TimerQueue:

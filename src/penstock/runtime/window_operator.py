@@ -27,7 +27,7 @@ from penstock.runtime.session_state_form import (
     stored_merging_windows,
     take_stored_sessions,
 )
-from penstock.runtime.timers import TimerQueue, timer_prefix
+from penstock.runtime.timers import TimerQueue, stored_timers, timer_prefix
 from penstock.runtime.window_calls import clear_call, window_call
 from penstock.runtime.window_contents import (
     AggregatedContents,
@@ -57,6 +57,10 @@ from penstock.windows.trigger import TriggerResult
 
 Steps = Iterator[None]
 """Work that pauses whenever there are enough results to be sent on."""
+
+
+_LateWindow = tuple[bytes, KnownWindow, bytes]
+"""Its key, itself, and the window that its contents are kept under."""
 
 
 class WindowOperator(KeyedFunctionOperator):
@@ -215,13 +219,14 @@ class WindowOperator(KeyedFunctionOperator):
     def _go_on_with_sessions(self, form: str) -> bool:
         """What the trigger has kept for itself is not known to another one."""
         left = take_stored_sessions(self._context, form)
+        late: list[_LateWindow] = []
         for key, window, state_window in left:
             known = self._windows.of(window)
             if self._is_late(known):
-                # It has fired, and was kept for records that would be too late now.
-                self._contents.remove(key + self._windows.at(state_window).suffix)
+                late.append((key, known, state_window))
             else:
                 self._open_window(key, known, state_window)
+        self._work(self._close_late(late, in_set=False), self._timer_failure)
         if left:
             self._flush_windows()
         return bool(left)
@@ -229,36 +234,41 @@ class WindowOperator(KeyedFunctionOperator):
     def _set_timers_anew(self) -> None:
         """Windows wait for what trigger and lateness say now; a trigger of the program's own keeps its timers."""
         is_usual = has_usual_trigger(self._definition)
+        windows = list(self._stored_windows())
         if is_usual or are_timers_of_another_kind(self._context, self._definition):
             for domain in TimeDomain:
                 delete_prefix(self._context.store, timer_prefix(self._context.uid, domain))
-        late: list[tuple[bytes, KnownWindow, bytes]] = []
-        for key, window, state_window in list(self._stored_windows()):
+        late: list[_LateWindow] = []
+        for key, window, state_window in windows:
             known = self._windows.at(window)
             if self._is_late(known):
                 late.append((key, known, state_window))
             else:
                 self._open_window(key, known, state_window, fires=is_usual)
-        self._timer_context.firing_domain = TimeDomain.EVENT_TIME
-        self._work(self._close_late(late), self._timer_failure)
+        self._work(self._close_late(late, in_set=self._merging_assigner is not None), self._timer_failure)
         self._flush_windows()
 
     def _stored_windows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
         """Keys, windows, and those that their contents are kept under."""
+        context = self._context
         if self._merging_assigner is not None:
-            yield from stored_merging_windows(self._context)
+            yield from stored_merging_windows(context)
             return
-        for at in stored_keys(self._context, CONTENTS):
-            window = namespace_in(at)
-            yield without_namespace(at), window, window
+        found = dict.fromkeys((without_namespace(at), namespace_in(at)) for at in stored_keys(context, CONTENTS))
+        if not are_timers_of_another_kind(context, self._definition):
+            # A window that was purged has nothing but timers; its function is still to hear that it goes away.
+            found.update(dict.fromkeys((key, window) for _, key, window in stored_timers(context.store, context.uid)))
+        for key, window in found:
+            yield key, window, window
 
-    def _close_late(self, late: list[tuple[bytes, KnownWindow, bytes]]) -> Steps:
+    def _close_late(self, late: list[_LateWindow], *, in_set: bool) -> Steps:
         """They have fired, and were kept for records that would be too late now."""
+        self._timer_context.firing_domain = TimeDomain.EVENT_TIME
         for key, known, state_window in late:
             self._state.current_key = self._pane.key = key
             self._pane.known = known
             self._timer_context.record_timestamp = known.cleanup_time
-            merging = None if self._merging_assigner is None else self._merging_set()
+            merging = self._merging_set() if in_set else None
             self._close_window(key + self._windows.at(state_window).suffix, merging)
         yield
 

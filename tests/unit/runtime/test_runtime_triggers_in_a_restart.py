@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.common import Types
-from penstock.datastream import DataStream
+from penstock.datastream import DataStream, ProcessWindowFunction
+from penstock.datastream.state import ValueStateDescriptor
 from penstock.datastream.window import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -20,6 +21,7 @@ from penstock.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from penstock.state.catalogue import prefix_of
 from penstock.testing import Harness, harness
 from penstock.windows import WindowAssigner
 
@@ -136,3 +138,49 @@ def test_windows_that_were_purged_go_when_the_program_goes_on_in_columns(assigne
     again.process_watermark(1000)
     assert {result for result, _ in again.output()} == {("a", 2)}
     assert left_over(again) == []
+
+
+class Counted(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Counts for each key how often windows have fired, until one of them goes away."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> list[Any]:
+        self._count(context).update(1)
+        return [(key, sum(value for _, value in elements))]
+
+    def clear(self, context: Any) -> None:
+        self._count(context).clear()
+
+    def _count(self, context: Any) -> Any:
+        return context.global_state().get_state(ValueStateDescriptor("fired", Types.LONG()))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "trigger"),
+    [
+        (0, 0, PurgingTrigger.of(EVERY_FOUR)),
+        (0, 50, PurgingTrigger.of(EVERY_FOUR)),
+        (100, 0, None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("assigner", [TEN, SLIDING, GAP], ids=str)
+def test_a_function_hears_of_windows_that_go_away_also_where_they_were_purged_or_are_late_now(
+    assigner: WindowAssigner[Any, Any], before: int, after: int, trigger: Trigger[Any, Any] | None
+) -> None:
+    def counting(lateness: int, trigger: Trigger[Any, Any] | None) -> Harness:
+        def build(stream: Any) -> DataStream:
+            windows = stream.window(assigner).allowed_lateness(lateness)
+            windows = windows if trigger is None else windows.trigger(trigger)
+            return windows.process(Counted(), PAIR).uid("windows")
+
+        return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
+
+    test = counting(before, trigger)
+    test.process_element(("a", 1), 3)
+    test.process_watermark(6 if trigger is not None else 20)
+    assert ("a", 1) in [result for result, _ in test.output()]
+    again = counting(after, None)
+    again.restore(test.snapshot())
+    again.process_watermark(1000)
+    again.output()
+    assert [key for key in left_over(again) if key.startswith(prefix_of("windows", "fired"))] == []
