@@ -22,7 +22,8 @@ _NOT_FOR_THE_READER = r"[\n\r]|(^|[\[:,-]\s*)(NaN|Inf)"
 """Ends of lines, which it goes by, and numbers that JSON does not have, but the reader."""
 _DEEPEST = 500
 """How many lists and objects may be in one another: Python's reader gives up somewhere behind, Arrow's does not."""
-_TEXT_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TEXT_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+"""One that does not end goes to the end: nobody looks for it again behind each of its quotes."""
 _BRACKET = re.compile(r"[\[\]{}]")
 _MAY_BE_MORE_THAN_A_VALUE = r"^\s*[^{\s]|\}\s*,"
 """No object, or one that may be followed by a comma."""

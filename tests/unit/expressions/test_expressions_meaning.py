@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -257,3 +258,11 @@ def test_integers_are_multiplied_by_a_decimal_number_exactly() -> None:
 def test_other_products_of_decimal_numbers_are_refused(expression: Expression) -> None:
     with pytest.raises(PlanError, match="a Decimal is multiplied with integers"):
         Evaluator(expression, Types.LONG())
+
+
+def test_a_broken_text_in_json_is_looked_through_once() -> None:
+    """Looked for again behind each of its quotes, which are escaped, it would take minutes."""
+    broken = "[" * 501 + '"' + '\\"' * 200_000
+    started = time.perf_counter()
+    assert of_values(this().is_json(), [broken], Types.STRING()) == [False]
+    assert time.perf_counter() - started < 20
