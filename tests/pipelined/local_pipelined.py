@@ -10,7 +10,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.local.engine import LocalEngine
 from penstock.engine.local.executor import LocalStageExecutor
-from penstock.engine.pipelined.control_rows import partitions_of
+from penstock.engine.pipelined.control_rows import end_rows, partitions_of
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader, LiveSettings, directory_of, live_header
 from penstock.engine.pipelined.live_task_host import LiveTaskHost
 from penstock.engine.pipelined.live_word import make_room
@@ -63,14 +63,21 @@ class LocalPipelinedExecutor(LocalStageExecutor):
         self._newest_run = header.run
         self.make_room(live)
         reports = self._reports = []
+        parallelism = self._job.stage_parallelism
         sent = [
-            list(self._host.run_source(self._setup, live, subtask, reads, reports.append))
+            [
+                *self._host.run_source(self._setup, live, subtask, reads, reports.append),
+                *end_rows(parallelism, 0, subtask),
+            ]
             for subtask, reads in enumerate(tasks)
         ]
         for stage in self._job.stages[1:]:
-            partitions = partitions_of(self._job.stage_parallelism, stage)
+            partitions = partitions_of(parallelism, stage)
             sent = [
-                list(self._host.run_stage(self._setup, live, stage, subtask, rows, reports.append))
+                [
+                    *self._host.run_stage(self._setup, live, stage, subtask, rows, reports.append),
+                    *end_rows(parallelism, stage, subtask),
+                ]
                 for subtask, rows in enumerate(self._delivered(sent, partitions))
             ]
         return results_from((row for rows in sent for row in rows), reports)

@@ -349,7 +349,7 @@ def row(kind: Kind, sender: int = 0) -> Envelope:
 
 def test_an_epoch_ends_when_all_senders_have_said_so() -> None:
     end, tick = row(Kind.END_OF_EPOCH), row(Kind.TICK)
-    rows = iter([tick, end, tick, end, tick, end])
-    assert list(rows_of_epoch(rows, 2)) == [tick, tick]
+    rows = iter([tick, end, row(Kind.PUSH), tick, end, tick, end])
+    assert list(rows_of_epoch(rows, 2)) == [tick, end, tick, end]
     with pytest.raises(InputLostError, match="in the middle of an epoch"):
         list(rows_of_epoch(rows, 2))

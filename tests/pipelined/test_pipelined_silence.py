@@ -12,7 +12,7 @@ from penstock.engine.pipelined.control_rows import tick_rows
 from penstock.engine.pipelined.live_stage_subtask import noticing_silence
 from penstock.engine.stages.envelope import Envelope
 
-(TICK,) = tick_rows((1, 1), 0, 0)
+(TICK,) = tick_rows((1, 1), 0, 0, 0)
 
 
 class Clock:

@@ -126,6 +126,10 @@ class Operator:
         """Pipelined mode: an epoch begins, the first one since a start or another one. No record could come before."""
         return
 
+    def records_waited(self, ms: int) -> None:
+        """Pipelined mode: so much of the time that has passed was no silence: records may have waited behind others."""
+        return
+
     def time_passes(self) -> None:
         """Pipelined mode: called many times in a second, with or without records between; sends on what is ready."""
         return

@@ -162,8 +162,13 @@ class TimestampsAndWatermarks(WatermarkOutput):
         now = self._context.processing_time
         if anew:
             self.is_idle, self._quiet_since = False, now
-        elif not self.is_idle:
-            self._quiet_since = min(now, self._quiet_since + max(0, now - self._asked_at))
+        else:
+            self.wait(now - self._asked_at)
+
+    def wait(self, ms: int) -> None:
+        """Pipelined mode: so much of the time since the last records, at most, was no silence."""
+        if not self.is_idle:
+            self._quiet_since = min(self._context.processing_time, self._quiet_since + max(0, ms))
 
     @property
     def asked_at(self) -> int:

@@ -53,6 +53,10 @@ class TimestampsAndWatermarksOperator(Operator):
         """That no record came while there was no epoch is no silence."""
         self._time().go_on(anew=anew)
 
+    def records_waited(self, ms: int) -> None:
+        """What had to wait for its turn was not silent."""
+        self._time().wait(ms)
+
     def time_passes(self) -> None:
         """Asks the generator as often as it is to be asked."""
         time = self._time()

@@ -13,9 +13,9 @@ def partitions_of(parallelism: Sequence[int], stage: int) -> int:
     return parallelism[0] if stage == 0 else max(parallelism[stage:])
 
 
-def tick_rows(parallelism: Sequence[int], stage: int, subtask: int) -> list[Envelope]:
-    """They wake up the tasks of the next stage when there are no records."""
-    return _to_all(parallelism, stage, subtask, Kind.TICK)
+def tick_rows(parallelism: Sequence[int], stage: int, subtask: int, listened_ms: int) -> list[Envelope]:
+    """They wake up the tasks of the next stage when there are no records, and say how long the sender has listened."""
+    return _to_all(parallelism, stage, subtask, Kind.TICK, listened_ms)
 
 
 def end_rows(parallelism: Sequence[int], stage: int, subtask: int) -> list[Envelope]:
@@ -29,9 +29,9 @@ def pushed(rows: list[Envelope]) -> list[Envelope]:
     return [*rows, *(Envelope(target, NO_EDGE, 0, 0, int(Kind.PUSH), b"") for target in targets)]
 
 
-def _to_all(parallelism: Sequence[int], stage: int, subtask: int, kind: Kind) -> list[Envelope]:
+def _to_all(parallelism: Sequence[int], stage: int, subtask: int, kind: Kind, number: int = 0) -> list[Envelope]:
     """One for each task of the next stage; none behind the last."""
     if stage + 1 >= len(parallelism):
         return []
     targets = range(partitions_of(parallelism, stage + 1))
-    return [Envelope(target, NO_EDGE, subtask, 0, int(kind), b"") for target in targets]
+    return [Envelope(target, NO_EDGE, subtask, number, int(kind), b"") for target in targets]

@@ -225,7 +225,7 @@ class LiveSourceSubtask(SourceSubtask):
         clock, parent = ProcessingClock(header.now), os.getppid()
         watermark_seconds = self._environment.watermark_interval / 1000
         now = time.monotonic()
-        end, next_tick, next_look, next_watermark = now + live.seconds, now, now, now + watermark_seconds
+        began, end, next_tick, next_look, next_watermark = now, now + live.seconds, now, now, now + watermark_seconds
         # Where the chain ends in sinks, nothing waits for the buffer time-out.
         sends = any(each.writers for each in everything)
         pause = live.buffer_timeout if sends else 0.0
@@ -263,7 +263,7 @@ class LiveSourceSubtask(SourceSubtask):
                         each.tick()
             if now >= next_tick:
                 next_tick = now + live.tick_seconds
-                rows += tick_rows(self._job.stage_parallelism, 0, self._subtask)
+                rows += tick_rows(self._job.stage_parallelism, 0, self._subtask, int((now - began) * 1000))
             if rows:
                 sent = self._slow_steps.clock()
                 yield

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from penstock.common.errors import PenstockError
 from penstock.common.logs import job_logger
 from penstock.common.slow_steps import SlowSteps
-from penstock.engine.pipelined.control_rows import tick_rows
+from penstock.engine.pipelined.control_rows import partitions_of, tick_rows
+from penstock.engine.pipelined.listening import Listening
 from penstock.engine.pipelined.live_header import END_OF_ROUND, LiveHeader
 from penstock.engine.pipelined.processing_clock import ProcessingClock
 from penstock.engine.stages.compiled import CompiledJob
@@ -19,9 +20,6 @@ from penstock.engine.stages.outcome import abort_rows, message_row
 from penstock.engine.stages.stage_subtask import StageSubtask
 from penstock.engine.stages.subtask_state import SubtaskState
 from penstock.engine.stages.task_environment import TaskEnvironment
-
-_LONG_MS = 100
-"""Work that takes so long is not to be taken for silence of what waits meanwhile."""
 
 
 class InputLostError(PenstockError):
@@ -40,12 +38,12 @@ def rows_of_epoch(rows: Iterator[Envelope], senders: int) -> Iterator[Envelope]:
     """The next rows, until so many tasks of the stage before have said that they have no more in this epoch."""
     ended = 0
     for row in rows:
+        if row.kind != Kind.PUSH:
+            yield row
         if row.kind == Kind.END_OF_EPOCH:
             ended += 1
             if ended == senders:
                 return
-        elif row.kind != Kind.PUSH:
-            yield row
     raise InputLostError("the stage before has ended in the middle of an epoch")
 
 
@@ -87,8 +85,9 @@ class LiveStageSubtask(StageSubtask):
         clock = ProcessingClock(header.now)
         works = self._subtask < self._job.stage_parallelism[self._stage]
         state = self._begin(header, rows, clock) if works else None
+        listening = Listening(partitions_of(self._job.stage_parallelism, self._stage - 1), clock.now)
         next_tick = 0.0
-        for row in self._taken(incoming, clock):
+        for row in self._taken(incoming, clock, listening):
             if row.kind == Kind.TICK:
                 for chain in self._chains:
                     chain.advance_processing_time(clock.now)
@@ -97,7 +96,7 @@ class LiveStageSubtask(StageSubtask):
                 # Every task of the stage before sends ticks: some of them are enough for the next.
                 if now >= next_tick:
                     next_tick = now + header.live.tick_seconds * 0.8
-                    rows += tick_rows(self._job.stage_parallelism, self._stage, self._subtask)
+                    rows += tick_rows(self._job.stage_parallelism, self._stage, self._subtask, listening.ms)
             elif row.edge == NO_EDGE or self._job.edges[row.edge].target_level != self._stage:
                 yield row
                 if row.edge != NO_EDGE:
@@ -113,19 +112,26 @@ class LiveStageSubtask(StageSubtask):
                 rows.clear()
                 yield END_OF_ROUND
         if state is not None:
-            clock.advance(self._chains)
             yield from self._finish_epoch(header, state, clock.now, rows, received)
 
-    def _taken(self, incoming: Iterable[Envelope], clock: ProcessingClock) -> Iterator[Envelope]:
-        """The rows, each at its time; how long it takes to work on one is no silence of those behind it."""
+    def _taken(self, incoming: Iterable[Envelope], clock: ProcessingClock, listening: Listening) -> Iterator[Envelope]:
+        """The rows, each at its time; that some wait while there is work on others is no silence of theirs."""
         for row in incoming:
             clock.advance(self._chains)
-            began = clock.now
+            if row.kind == Kind.END_OF_EPOCH:
+                listening.ended(row.sender)
+                continue
+            if row.kind == Kind.TICK:
+                listening.tick(row.sender, row.seq)
+                self._listen(clock, listening)
             yield row
-            clock.advance(self._chains)
-            if clock.now - began >= _LONG_MS:
-                for chain in self._chains:
-                    chain.time_goes_on(anew=False)
+        clock.advance(self._chains)
+        self._listen(clock, listening)
+
+    def _listen(self, clock: ProcessingClock, listening: Listening) -> None:
+        missed = listening.missed(clock.now)
+        for chain in self._chains:
+            chain.records_waited(missed)
 
     def _begin(self, header: LiveHeader, rows: list[Envelope], clock: ProcessingClock) -> SubtaskState:
         state = self._open(header)

@@ -400,6 +400,11 @@ class ChainInstance:
         for operator in self._operators.values():
             operator.time_goes_on(anew=anew)
 
+    def records_waited(self, ms: int) -> None:
+        """Pipelined mode: for so long there may have been records that had to wait behind others."""
+        for operator in self._operators.values():
+            operator.records_waited(ms)
+
     def time_passes(self) -> None:
         """Pipelined mode: operators do what waits for no record."""
         for operator in self._operators.values():

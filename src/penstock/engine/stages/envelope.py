@@ -43,7 +43,7 @@ class Kind(IntEnum):
     IDLE = 2
     END = 3
     TICK = 5
-    """Pipelined mode: time has passed; carries nothing."""
+    """Pipelined mode: time has passed; `seq` says for how long, in ms, the sender has listened in this epoch."""
     END_OF_EPOCH = 6
     """Pipelined mode: nothing more comes from this task in this epoch."""
     PUSH = 7
