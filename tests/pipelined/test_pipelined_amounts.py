@@ -30,7 +30,7 @@ from pipelined.running_count import Running
 def reports(taken: int, busy_seconds: float) -> list[TaskReport]:
     read = ReadProgress(1, 0, "t-0", None, finished=False, records=taken, time=None)
     return [
-        TaskReport(1, 0, busy_seconds * 1000, 0, {}, Done(1, 0)),
+        TaskReport(1, 0, busy_seconds * 1000, 0, {}, Done(1, 0), on_rows_ms=busy_seconds * 1000),
         TaskReport(0, 0, 1.0, 0, {}, Done(0, 0, reads=(read,))),
     ]
 
@@ -52,6 +52,14 @@ def test_where_they_do_not_it_may_take_in_what_they_can_do_in_its_time() -> None
     assert amount.records == 20
     amount.worked(reports(taken=20, busy_seconds=1000), seconds=1.0)
     assert amount.records > 0
+
+
+def test_a_disk_that_is_slow_at_the_end_of_an_epoch_is_no_reason_to_take_in_less() -> None:
+    amount = EpochAmount()
+    slowly_staged = TaskReport(1, 0, busy_ms=30_000, bytes_out=0, metrics={}, done=Done(1, 0), on_rows_ms=10)
+    first = amount.records
+    amount.worked([*reports(taken=first, busy_seconds=0.0), slowly_staged], seconds=1.0)
+    assert amount.records == 2 * first
 
 
 def test_after_epochs_that_were_lost_it_may_take_in_less_and_less() -> None:

@@ -17,7 +17,11 @@ from penstock.engine.epochs.stage_executor import StageResults, results_from
 from penstock.engine.pipelined import live_source_subtask, live_stage_subtask
 from penstock.engine.pipelined.live_header import END_OF_ROUND, live_header
 from penstock.engine.stages import input_waits, operator_times, task_report
+from penstock.engine.stages.envelope import Envelope
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.input_waits import InputWaits
+from penstock.engine.stages.task_report import TaskReport, reported
+from penstock.runtime.metrics import MetricGroup
 from pipelined import list_source, local_pipelined
 from pipelined.list_source import PAIRS, ListSource, pairs, timed
 from pipelined.local_pipelined import LocalPipelinedExecutor, environment
@@ -106,6 +110,28 @@ def test_waits_for_records_are_no_work() -> None:
 def test_a_source_is_pressed_back_by_slow_operators_and_not_by_its_own_waits() -> None:
     assert metrics(work=0.0, per_epoch=10)["back_pressure"]["pairs"] == 0
     assert metrics(work=0.1, per_epoch=40)["back_pressure"]["pairs"] > 0.9
+
+
+def test_neither_the_start_of_a_task_nor_what_it_stages_is_work_on_rows() -> None:
+    waits, reports = InputWaits(), list[TaskReport]()
+
+    def received() -> Iterator[Envelope]:
+        for _ in range(2):
+            Clock.now += 3.0
+            yield END_OF_ROUND
+
+    def work() -> Iterator[Envelope]:
+        Clock.now += 20.0
+        for row in waits.before_each(received()):
+            Clock.now += 0.5
+            yield row
+        Clock.now += 6.0
+        yield END_OF_ROUND
+
+    for _ in reported(work(), 1, 0, MetricGroup(), reports.append, waits):
+        Clock.now += 10.0
+    assert reports[0].busy_ms == pytest.approx(27_000)
+    assert reports[0].on_rows_ms == pytest.approx(1_000)
 
 
 def test_a_topics_lag_is_what_was_there_when_the_epoch_began() -> None:

@@ -20,7 +20,7 @@ _FIRST = 1_000
 _FEWEST = 10
 _LOST_SHARE = 10
 _SLOW = 2.0
-"""When the tasks of later stages work for so many times as long as an epoch lasts, it has taken in too much."""
+"""When the tasks of later stages work on rows for so many times as long as an epoch lasts, it has taken in too much."""
 
 
 class PollAmount:
@@ -52,7 +52,7 @@ class EpochAmount:
         taken, busy = 0, 0.0
         for report in reports:
             if report.stage > 0:
-                busy = max(busy, report.busy_ms / 1000)
+                busy = max(busy, report.on_rows_ms / 1000)
             elif report.done is not None:
                 taken = max(taken, sum(read.records for read in report.done.reads))
         if busy > _SLOW * seconds:
