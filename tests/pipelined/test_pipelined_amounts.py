@@ -54,6 +54,25 @@ def test_where_they_do_not_it_may_take_in_what_they_can_do_in_its_time() -> None
     assert amount.records > 0
 
 
+@pytest.mark.parametrize(("seconds", "timeout_seconds"), [(3600.0, 4200.0), (10.0, 12.0), (1.0, 601.0)])
+@pytest.mark.parametrize("work", [0.002, 0.3, 0.9])
+def test_no_epoch_takes_in_what_it_is_given_up_for(seconds: float, timeout_seconds: float, work: float) -> None:
+    amount = EpochAmount(timeout_seconds)
+    for _ in range(30):
+        taken = amount.records
+        amount.worked(reports(taken, work * taken), seconds)
+        # The first thousand records are to find out how long one takes.
+        assert work * amount.records <= max(seconds, 1_000 * work)
+    assert work * amount.records > seconds / 2
+
+
+def test_it_takes_in_less_when_records_take_longer_before_it_is_given_up() -> None:
+    amount = EpochAmount(timeout_seconds=4200.0)
+    amount.worked(reports(taken=5_000, busy_seconds=3500), seconds=3600.0)
+    amount.worked(reports(taken=5_000, busy_seconds=4000), seconds=3600.0)
+    assert amount.records == 4_500
+
+
 def test_a_disk_that_is_slow_at_the_end_of_an_epoch_is_no_reason_to_take_in_less() -> None:
     amount = EpochAmount()
     slowly_staged = TaskReport(1, 0, busy_ms=30_000, bytes_out=0, metrics={}, done=Done(1, 0), on_rows_ms=10)

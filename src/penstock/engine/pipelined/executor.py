@@ -64,7 +64,7 @@ class PipelinedStageExecutor(SparkStageExecutor):
         self._placement = Placement(session, tasks_of_stages)
         self._storage = setup.environment.storage
         self._slow_steps = SlowSteps(job_logger(job.name))
-        self._amount = EpochAmount()
+        self._amount = EpochAmount(timeout_seconds)
         self._live_job: LiveJob | None = None
         self._newest_run: int | None = None
         self._under_way: LiveHeader | None = None

@@ -6,6 +6,7 @@ an epoch of a second takes in what they need an hour for, never ends within its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from penstock.engine.stages.task_report import TaskReport
@@ -41,11 +42,13 @@ class EpochAmount:
     """How many records a task of stage 0 may send on in an epoch, which ends when one of them has.
 
     Few in the first epoch after a start, for it is not known how long functions take; twice as many each time that they
-    keep up, and what they can do in the time of an epoch where they do not.
+    keep up, but no more than they can do in the time of an epoch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_seconds: float | None = None) -> None:
+        """`timeout_seconds` is how long an epoch may take before it is lost; None: as long as it likes."""
         self.records = _FIRST
+        self._timeout_seconds = math.inf if timeout_seconds is None else timeout_seconds
 
     def worked(self, reports: Iterable[TaskReport], seconds: float) -> None:
         """An epoch that was to last for so long has ended."""
@@ -55,10 +58,11 @@ class EpochAmount:
                 busy = max(busy, report.on_rows_ms / 1000)
             elif report.done is not None:
                 taken = max(taken, sum(read.records for read in report.done.reads))
-        if busy > _SLOW * seconds:
+        # Half-way to where the epoch would be lost is too late, too: not all records take the same time.
+        if busy > min(_SLOW * seconds, (seconds + self._timeout_seconds) / 2):
             self.records = max(_FEWEST, int(min(taken, self.records) * seconds / busy))
         elif busy <= seconds:
-            self.records = max(self.records, 2 * taken)
+            self.records = max(self.records, int(taken * min(2.0, seconds / busy if busy else math.inf)))
 
     def lost(self) -> None:
         """An epoch was lost, maybe because it took too long."""
