@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -97,8 +98,35 @@ def test_a_task_takes_at_once_what_it_is_soon_done_with() -> None:
     assert amount.records == 2 * first
     amount.worked(2 * first, seconds=20.0)
     assert amount.records == first // 100
-    amount.worked(1, seconds=20.0)
-    assert amount.records == 1
+
+
+def polls(seconds_of: Callable[[int], float], number: int, amount: PollAmount) -> list[int]:
+    """How many records a task has taken at once, so many times, where working on them takes so long."""
+    taken: list[int] = []
+    for _ in range(number):
+        taken.append(amount.records)
+        amount.worked(amount.records, seconds_of(amount.records))
+    return taken
+
+
+def test_it_takes_one_by_one_what_takes_long() -> None:
+    assert polls(lambda records: 20.0 * records, 5, PollAmount())[1:] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.4, 0.6, 3.0])
+def test_what_takes_as_long_for_fewer_records_is_no_reason_to_take_fewer(seconds: float) -> None:
+    amount = PollAmount()
+    polls(lambda records: seconds + 0.01 * records, 20, amount)
+    assert amount.records >= 15
+    polls(lambda records: seconds, 20, amount)
+    assert amount.records >= 256
+
+
+def test_a_service_that_was_slow_for_a_while_is_asked_for_as_much_as_before() -> None:
+    amount = PollAmount()
+    before = polls(lambda records: 0.2, 8, amount)[-1]
+    polls(lambda records: 5.0 + 0.01 * records, 8, amount)
+    assert polls(lambda records: 0.2, 12, amount)[-1] == before
 
 
 def test_a_collection_gives_no_more_at_once_than_it_is_to() -> None:

@@ -25,17 +25,37 @@ _SLOW = 2.0
 
 
 class PollAmount:
-    """How many records a task takes from a source at once: so many that it is done with them soon."""
+    """How many records a task takes from a source at once: so many that it is done with them soon.
+
+    What it takes to work on them however few there are, as a call of a service does, is left out: with fewer records at
+    once there would be more such calls, and none of them would be shorter.
+    """
 
     def __init__(self) -> None:
         self.records = _FIRST_POLL
+        self._before = (0, 0.0)
+        self._fixed_seconds = 0.0
 
     def worked(self, records: int, seconds: float) -> None:
         """So many were taken, and worked on for so long."""
+        if records == 0:
+            return
+        self._find_fixed(records, seconds)
+        seconds -= self._fixed_seconds
         if seconds > _LONG_SECONDS:
             self.records = max(1, int(min(records, self.records) * _SHORT_SECONDS / seconds))
-        elif seconds < _SHORT_SECONDS and records >= self.records:
+        elif seconds < _LONG_SECONDS / 2 and records >= self.records:
             self.records = min(2 * self.records, _MOST_POLL)
+
+    def _find_fixed(self, records: int, seconds: float) -> None:
+        """By the time that more or fewer records took."""
+        records_before, seconds_before = self._before
+        fewer, more = sorted([(records_before, seconds_before), (records, seconds)])
+        if fewer[0] > 0 and more[0] >= 2 * fewer[0]:
+            of_each = max(0.0, (more[1] - fewer[1]) / (more[0] - fewer[0]))
+            self._fixed_seconds = max(0.0, fewer[1] - of_each * fewer[0])
+        if records >= self.records:
+            self._before = records, seconds
 
 
 class EpochAmount:
