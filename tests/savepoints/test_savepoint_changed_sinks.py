@@ -106,6 +106,16 @@ def test_after_a_crash_a_program_that_cannot_publish_it_is_refused_until_its_own
         assert published(program.out) == Counter(LINES[: len(published(program.out))]), "the rest went elsewhere"
 
 
+def test_after_an_error_of_the_programs_own_it_may_come_back_with_another_sink(program: Program) -> None:
+    def fails(lines: DataStream) -> None:
+        program.to_files(lines.map(lambda line: line if line != "line 90" else line[100], Types.STRING()).uid("fails"))
+
+    with pytest.raises(JobExecutionException, match="index out of range"):
+        program.env(fails, **{"restart-strategy.type": "none"}).execute()
+    assert published(program.out) == Counter(LINES[:80])
+    program.env(to_nothing).execute()
+
+
 def test_what_may_be_left_behind_is_left_behind_and_told(
     program: Program, penstock_log: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ from penstock.engine.epochs.driver_state import DriverState
 from penstock.engine.epochs.event_time import EventTime
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor
-from penstock.engine.epochs.waiting_output import held_output
+from penstock.engine.epochs.waiting_output import held_output, note_published
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.publish_host import SubtaskOutput
@@ -54,8 +55,8 @@ class Publisher:
                     self._add_sink(node, job_id)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-publisher")
         self._running: Future[None] | None = None
-        self.newest: EpochId | None = None
-        """The newest epoch of which it has published all, once it was waited for."""
+        self._newest: EpochId | None = None
+        """The newest epoch of which it has published all."""
 
     def recover(self, newest: EpochId | None) -> None:
         """Lets every sink refuse a checkpoint that is older than what it shows."""
@@ -93,16 +94,23 @@ class Publisher:
 
     def publish(self, manifest: Manifest, without: Collection[str] = ()) -> None:
         """Starts to publish an epoch, but for some sinks, by uid."""
-        if not without:
-            self.newest = manifest.epoch
         if manifest.tokens is not None:
             self._running = self._thread.submit(about_the_same(self._commit), manifest.epoch, manifest.tokens, without)
+        elif not without:
+            self._newest = manifest.epoch
 
     def wait(self) -> None:
         """Returns when all that was started is published; raises what went wrong."""
         running, self._running = self._running, None
         if running is not None:
             running.result()
+
+    def settle(self) -> None:
+        """Puts down what is published, once all that was started has been, or has failed: the job ends, or restarts."""
+        if self._running is not None:
+            concurrent.futures.wait([self._running])
+        if self._newest is not None:
+            note_published(self._storage, self._newest)
 
     def close(self) -> None:
         """Stops the thread and lets go of connections."""
@@ -142,6 +150,8 @@ class Publisher:
                     epoch, uid, [token for _, of_subtask in sorted(staged.items()) for token in of_subtask]
                 )
         reach("publish.after")
+        if not without:
+            self._newest = epoch
 
     def _check_that_all_is_published(self, uids: Collection[str]) -> None:
         for uid in uids:

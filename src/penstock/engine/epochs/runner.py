@@ -46,7 +46,7 @@ from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordina
 from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
 from penstock.engine.epochs.starting_state import JobIdentity, StartingState, StateRecovery
-from penstock.engine.epochs.waiting_output import held_output, note_published, waiting_output
+from penstock.engine.epochs.waiting_output import held_output, waiting_output
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
@@ -161,12 +161,15 @@ class EpochRunner:
         ended = False
         try:
             with closing(Publisher(self._job, manifest.job_id, self._storage, executor)) as publisher:
-                self._publish_again(publisher)
-                if not manifest.final:
-                    self._run_epochs(manifest, publisher, executor)
-                publisher.wait()
-                if publisher.newest is not None:
-                    note_published(self._storage, publisher.newest)
+                try:
+                    self._publish_again(publisher)
+                    if not manifest.final:
+                        self._run_epochs(manifest, publisher, executor)
+                    publisher.wait()
+                except Exception:
+                    publisher.settle()
+                    raise
+                publisher.settle()
             self._logger.info("ended after %d records", self.progress.records_read)
             ended = True
         finally:
