@@ -78,8 +78,11 @@ def close_in_workers(
         return
     logger = job_logger(job.name)
     close = CloseFunction(setup, close_job, workers)
-    try:
+    # A driver that was killed meanwhile has left word of tasks that are no more.
+    shutil.rmtree(close.meeting_place, ignore_errors=True)
+    with suppress(OSError):  # tasks that cannot meet close all the same
         close.meeting_place.mkdir(parents=True, exist_ok=True)
+    try:
         context.setJobDescription(f"{job.name}: close")
         # By the same way as stages: Spark has other workers for other ways.
         tasks = session.range(0, workers, 1, workers).mapInArrow(close, "failure string")
