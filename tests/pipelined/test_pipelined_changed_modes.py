@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.engine.pipelined.followed_source import FollowedSource
 from penstock.execution.job_client import JobClient
 from penstock.testing.memory_sink import MemorySink
 from pipelined.list_source import two_splits
@@ -43,6 +44,28 @@ def test_a_job_goes_on_in_the_other_mode_with_another_parallelism(
     if with_savepoint:
         place["execution__savepoint__path"] = savepoint
     start(modes[1], 3, **place).wait(60)
+    assert Counter(sink.records) == Counter((f"key-{key}", count) for key in range(3) for count in range(1, 9))
+
+
+def test_a_job_of_a_version_that_did_not_put_down_which_source_it_followed_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = MemorySink()
+
+    def start(parallelism: int) -> JobClient:
+        env = environment("pipelined", execution__checkpointing__dir=str(tmp_path)).set_parallelism(parallelism)
+        records = env.from_source(two_splits(per_epoch=2), None, "pairs").uid("pairs")
+        records.key_by(lambda pair: pair[0]).process(Running()).uid("running").sink_to(sink).uid("sink")
+        return env.execute_async("counts")
+
+    with monkeypatch.context() as older:
+        older.setattr(FollowedSource, "position_kind", "FollowedSource")
+        job = start(2)
+        while not sink.epochs:
+            if job.has_ended(0.005):
+                pytest.fail(f"the job ended before it was stopped: {job.wait()}")
+        job.cancel().result()
+    start(3).wait(60)
     assert Counter(sink.records) == Counter((f"key-{key}", count) for key in range(3) for count in range(1, 9))
 
 

@@ -105,13 +105,17 @@ def _lost_files(snapshot: JobSnapshot, uid: str) -> str:
 _IN_BATCHES = {"KeyedProcess": "KeyedBatches", "CoProcess": "KeyedCoBatches"}
 """Functions that are called for every record, and those that are called for batches with the same state."""
 
+_IN_PIPELINED_MODE = "FollowedSource"
+"""What older programs have put down in that mode, whatever source it was."""
+
 
 def _misfit(old: OperatorDescription, node: Node, *, has_timers: bool) -> str:
     if has_timers and _IN_BATCHES.get(old.kind) == node.kind:
         return f"it was a {old.kind} with timers, and is a {node.kind} now, which has none"
     if old.kind and old.kind not in (node.kind, _IN_BATCHES.get(node.kind)) and _IN_BATCHES.get(old.kind) != node.kind:
         return f"it was a {old.kind} and is a {node.kind} now"
-    if old.source and isinstance(node, SourceNode) and node.source.position_kind != old.source:
+    is_known = old.source not in ("", _IN_PIPELINED_MODE)
+    if is_known and isinstance(node, SourceNode) and node.source.position_kind != old.source:
         return f"it read a {old.source} and reads a {node.source.position_kind} now: positions do not fit"
     if node.parallelism > node.max_parallelism:
         return f"its parallelism {node.parallelism} is above the max parallelism {node.max_parallelism}"
