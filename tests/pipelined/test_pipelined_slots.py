@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-pytestmark = pytest.mark.spark
+from penstock.engine.pipelined.slots import too_few_slots
 
 PROGRAM = """
 import os, sqlite3
@@ -33,6 +33,15 @@ env.execute("balances")
 """
 
 
+def test_where_other_jobs_have_the_slots_more_are_asked_for_than_there_are() -> None:
+    told = too_few_slots("balances", 3, "", slots=5)
+    assert "Spark has fewer slots free: other work has taken some of its 5. " in told
+    assert "spark.master local[10]" in told
+    assert "other work" not in too_few_slots("balances", 3, "", slots=2)
+    assert "other work" not in too_few_slots("balances", 3, "and those that publish beside them", slots=3)
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("slots", "told"),
     [
@@ -47,6 +56,7 @@ def test_too_few_slots_are_told_with_how_many_it_takes(slots: int, told: str, tm
     assert "spark.master local[5]" in done.stderr
 
 
+@pytest.mark.spark
 def test_executors_that_have_not_come_yet_are_waited_for(tmp_path: Path) -> None:
     done = run_program("local-cluster[4,1,1024]", tmp_path)
     assert done.returncode == 0, done.stderr

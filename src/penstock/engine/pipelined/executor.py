@@ -23,7 +23,7 @@ from penstock.engine.pipelined.live_job import LiveJob
 from penstock.engine.pipelined.live_word import leave_word
 from penstock.engine.pipelined.pipelined_plan import pipelined_plan, run_pipelined
 from penstock.engine.pipelined.placement import Placement
-from penstock.engine.pipelined.slots import Slots
+from penstock.engine.pipelined.slots import Slots, too_few_slots
 from penstock.engine.pipelined.worker import LiveSourceFunction, LiveStageFunction, close_job
 from penstock.engine.spark.closing import close_in_workers
 from penstock.engine.spark.executor import SparkStageExecutor, spark_errors_explained
@@ -198,10 +198,4 @@ class PipelinedStageExecutor(SparkStageExecutor):
         return pipelined_plan(self._session, frame, self._placement.hosts())
 
     def _no_room(self, others: str = "") -> EnvironmentNotReadyError:
-        needed = self._task_count
-        return EnvironmentNotReadyError(
-            f"in pipelined mode all {needed} tasks of the job '{self._job.name}'{others and f', {others},'} run at the "
-            "same time, and Spark has fewer slots free. Lower the parallelism, or give it more: spark.master "
-            f"local[{needed + 2}], more executors or more cores for each (a slot need not have a core of its own where "
-            "tasks mostly wait)."
-        )
+        return EnvironmentNotReadyError(too_few_slots(self._job.name, self._task_count, others, self._slots.count()))

@@ -32,3 +32,15 @@ class Slots:
         deadline = time.monotonic() + seconds
         while self.count() < needed and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
+
+
+def too_few_slots(job: str, tasks: int, others: str, slots: int) -> str:
+    """What is said where the tasks of a job, and others beside them, find no room among so many slots."""
+    needed, taken = tasks + 2, ""
+    if slots >= tasks + (1 if others else 0):
+        needed, taken = slots + needed, f": other work has taken some of its {slots}"
+    return (
+        f"in pipelined mode all {tasks} tasks of the job '{job}'{others and f', {others},'} run at the same time, and "
+        f"Spark has fewer slots free{taken}. Lower the parallelism, or give it more: spark.master local[{needed}], "
+        "more executors or more cores for each (a slot need not have a core of its own where tasks mostly wait)."
+    )
