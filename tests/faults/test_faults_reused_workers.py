@@ -36,29 +36,26 @@ def test_objects_that_a_lost_epoch_left_in_workers_are_not_used_again():
 
     actions = 0
 
-    def lose_the_second_epoch_after_its_work(name: str) -> None:
+    def lose_each_epoch_once_after_its_work(name: str) -> None:
         nonlocal actions
         actions += name == "action.after"
-        if name == "action.after" and actions == 2:
+        if name == "action.after" and actions % 2:
             raise ExecutionFailedError("an executor died")
 
     configuration = Configuration()
     configuration.set_string("execution.engine", "spark").set_string("execution.epoch.max-records", str(PER_EPOCH))
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
     counted = env.from_collection([1] * RECORDS).key_by(lambda v: v).process(CountsOnSelf())
-    fail_points.arm(lose_the_second_epoch_after_its_work)
+    fail_points.arm(lose_each_epoch_once_after_its_work)
     try:
         with counted.execute_and_collect() as results:
             rows = list(results)
     finally:
         fail_points.arm(None)
     assert [count for _, _, count in rows] == list(range(1, RECORDS + 1))
-    before, after = rows[:PER_EPOCH], rows[PER_EPOCH:]
-    workers = {worker for worker, _, _ in after}
-    assert workers & {worker for worker, _, _ in before}, "workers are meant to be used again"
-    for worker in workers:
-        calls = [calls for each, calls, _ in after if each == worker]
-        assert calls == list(range(1, len(calls) + 1))
+    assert [calls for _, calls, _ in rows] == list(range(1, PER_EPOCH + 1)) * (RECORDS // PER_EPOCH)
+    # Which of them gets which epoch is chance.
+    assert len({worker for worker, _, _ in rows}) < RECORDS // PER_EPOCH, "workers are meant to be used again"
 
 
 def test_a_job_that_is_started_again_runs_its_new_program_and_not_what_the_old_one_has_left(tmp_path: Path) -> None:
