@@ -14,8 +14,8 @@ from typing import Any
 from cluster.standalone_cluster import StandaloneCluster
 from faults.processes import kill_group
 from penstock.engine.spark.class_archive import java_options
+from services.modules_of_tests import python_path
 
-TESTS = Path(__file__).parents[1]
 KEYS = 40
 SECONDS = 180
 
@@ -33,8 +33,7 @@ def start(script: Path, directory: Path, cluster: StandaloneCluster, *more: str)
         "spark.locality.wait=10s",
         *more,
     ]
-    modules = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "MACHINE_DISK": str(directory / "disk-driver"), "PYTHONPATH": modules}
+    environment = {**os.environ, "MACHINE_DISK": str(directory / "disk-driver"), "PYTHONPATH": python_path()}
     with (directory / "driver.log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, str(script), str(directory), *options],

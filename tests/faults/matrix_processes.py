@@ -13,8 +13,8 @@ from pathlib import Path
 
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
 from penstock.engine.spark import worker_daemon
+from services.modules_of_tests import python_path
 
-TESTS = Path(__file__).resolve().parents[1]
 SCRIPT = Path(__file__).with_name("matrix_job.py")
 
 
@@ -38,13 +38,12 @@ class MatrixProcess:
             command += ["--services", services]
         if clock is not None:
             command += ["--clock", str(clock)]
-        path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
         self.log = directory.parent / f"{directory.name}.log"
         """What this start and those before have said."""
         self._errors = self.log.open("ab")
         self._process = subprocess.Popen(
             command,
-            env={**os.environ, "PYTHONPATH": path, ENVIRONMENT_VARIABLE: fail_points},
+            env={**os.environ, "PYTHONPATH": python_path(), ENVIRONMENT_VARIABLE: fail_points},
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
             start_new_session=True,

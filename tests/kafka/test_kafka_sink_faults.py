@@ -18,6 +18,7 @@ from penstock.common.errors import PenstockError
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
 from penstock.common.job import JobStatus
 from services.kafka import KafkaBroker
+from services.modules_of_tests import python_path
 from services.python_process import run_python
 
 pytestmark = pytest.mark.faults
@@ -64,7 +65,7 @@ class Pipe:
             return run_python(*arguments, more_environment={ENVIRONMENT_VARIABLE: fail_points}, timeout=SECONDS)
         process = subprocess.Popen(
             [sys.executable, *arguments],
-            env={**os.environ, "PYTHONPATH": str(SCRIPT.parents[1]), ENVIRONMENT_VARIABLE: fail_points},
+            env={**os.environ, "PYTHONPATH": python_path(), ENVIRONMENT_VARIABLE: fail_points},
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

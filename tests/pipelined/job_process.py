@@ -14,8 +14,8 @@ from typing import Self
 
 from faults.processes import KILLED, kill_group
 from penstock.common.fail_points import ENVIRONMENT_VARIABLE
+from services.modules_of_tests import python_path
 
-TESTS = Path(__file__).resolve().parents[1]
 SECONDS = 240
 
 
@@ -27,7 +27,7 @@ class JobProcess:
         with errors.open("w") as file:
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
-                env={**os.environ, "PYTHONPATH": str(TESTS), ENVIRONMENT_VARIABLE: fail_points},
+                env={**os.environ, "PYTHONPATH": python_path(), ENVIRONMENT_VARIABLE: fail_points},
                 stdin=subprocess.PIPE,
                 stderr=file,
                 text=True,

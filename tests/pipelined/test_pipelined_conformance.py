@@ -27,6 +27,7 @@ from pipelined.all_operators import CANNOT_RUN, FOLLOWED, ON_SPARK, results, run
 from pipelined.list_source import spread_collections
 from pipelined.local_pipelined import environment
 from pipelined.order_of_arrival import FACTS
+from services.modules_of_tests import python_path
 
 pytestmark = pytest.mark.usefixtures("virtual_time", "spread_over_epochs")
 
@@ -178,7 +179,7 @@ def test_some_of_each_kind_on_spark_with_a_restart(tmp_path: Path, in_epochs: di
     script = Path(all_operators.__file__)
     process = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(script.parents[1])},
+        env={**os.environ, "PYTHONPATH": python_path()},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-_TESTS = str(Path(__file__).parents[1])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_TESTS, os.environ.get("PYTHONPATH"))))
+from services.modules_of_tests import python_path
+
+os.environ["PYTHONPATH"] = python_path()

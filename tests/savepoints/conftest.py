@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
+from services.modules_of_tests import python_path
+
+os.environ["PYTHONPATH"] = python_path()
