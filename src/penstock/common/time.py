@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 from penstock.common.errors import ConfigurationError
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
+_LEAST_LONG, _GREATEST_LONG = -(1 << 63), (1 << 63) - 1
 
 
 class Duration:
@@ -187,6 +189,17 @@ def parse_duration(value: DurationLike) -> int:
         raise _not_a_duration(value)
     if millis < 0:
         raise ConfigurationError(f"a duration cannot be negative, got {value!r}")
+    return millis
+
+
+def whole_milliseconds(given: Any) -> int:
+    """A point in time that a function gave: of a number that is not whole, what stands before the point, as in PyFlink.
+
+    Raises what Python raises for what is no number of milliseconds of 64 bits.
+    """
+    millis = given if type(given) is int else type(given).__int__(given)
+    if not _LEAST_LONG <= millis <= _GREATEST_LONG:
+        raise OverflowError
     return millis
 
 

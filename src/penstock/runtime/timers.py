@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import islice
+from typing import Any
 
 from penstock.common.errors import StateError
+from penstock.common.time import whole_milliseconds
 from penstock.functions.timer_service import TimeDomain
 from penstock.state.key_groups import key_group
 from penstock.state.state_keys import end_of_prefix
@@ -79,10 +81,12 @@ class TimerQueue:
 
     def register(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
         """Sets a timer; one that is set already stays as it is."""
+        if type(timestamp) is not int:
+            timestamp = _whole(timestamp)
         timer = (timestamp, key, namespace)
         if self._changed.get(timer):
             return
-        if type(timestamp) is not int or timestamp <= self._ripe_until:
+        if timestamp <= self._ripe_until:
             heappush(self._added, (self._store_key(timer), timer))
         else:
             at_that_time = self._later.get(timestamp)
@@ -95,6 +99,8 @@ class TimerQueue:
 
     def delete(self, timestamp: int, key: bytes, namespace: bytes = b"") -> None:
         """Takes a timer back; nothing happens when there is none."""
+        if type(timestamp) is not int:
+            timestamp = _whole(timestamp)
         timer = (timestamp, key, namespace)
         if timer not in self._changed:
             self._store_key(timer)  # refuses what is no time here, not in `flush`
@@ -217,10 +223,8 @@ class TimerQueue:
         timestamp, key, namespace = timer
         try:
             return timer_key(self._prefix, timestamp, self._group(key), key, namespace)
-        except (struct.error, TypeError):
-            raise StateError(
-                f"a timer for {timestamp!r}; expected a time in whole milliseconds that fits into 64 bits"
-            ) from None
+        except struct.error:
+            raise _no_time(timestamp) from None
 
     def _group(self, key: bytes) -> int:
         group = self._groups.get(key)
@@ -229,3 +233,14 @@ class TimerQueue:
                 self._groups.clear()
             group = self._groups[key] = key_group(key, self._max_parallelism)
         return group
+
+
+def _whole(timestamp: Any) -> int:
+    try:
+        return whole_milliseconds(timestamp)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise _no_time(timestamp) from None
+
+
+def _no_time(timestamp: Any) -> StateError:
+    return StateError(f"a timer for {timestamp!r}; expected a time in milliseconds that fits into 64 bits")

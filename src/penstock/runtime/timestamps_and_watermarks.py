@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import repeat
@@ -14,6 +13,7 @@ import pyarrow as pa
 from penstock.common.batch import Batch
 from penstock.common.errors import EventTimeError
 from penstock.common.kernels import pc
+from penstock.common.time import whole_milliseconds
 from penstock.common.timestamp_assigner import IngestionTimeAssigner, RecordTimestampAssigner
 from penstock.common.watermark_generator import (
     MAX_TIMESTAMP,
@@ -261,16 +261,14 @@ class TimestampsAndWatermarks(WatermarkOutput):
 
     def _checked(self, stamp: Any, record: Any) -> int | None:
         try:
-            number = operator.index(stamp)
-            if isinstance(stamp, bool) or not MIN_TIMESTAMP <= number <= MAX_TIMESTAMP:
-                raise TypeError
-        except TypeError:
+            number = whole_milliseconds(stamp)
+        except (AttributeError, TypeError, ValueError, OverflowError):
             assigner = self._strategy.timestamp_assigner
             given = assigner.assigner if isinstance(assigner, TracedTimestampAssigner) else assigner
             error = EventTimeError(
                 f"{type(given).__name__} gave a record the timestamp {stamp!r} "
-                f"({type(stamp).__name__}); expected whole milliseconds that fit into 64 bits (int(...) makes a whole "
-                "number of another one; records without a time have to be filtered out before)"
+                f"({type(stamp).__name__}); expected milliseconds that fit into 64 bits (records without a time have "
+                "to be filtered out before)"
             )
             raise user_function_error(error, self._context, record=record) from None
         return None if number == MIN_TIMESTAMP else number
