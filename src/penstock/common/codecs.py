@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock.common.batch import RecordCodec
 from penstock.common.columns import (
+    BooleanColumn,
     CharacterColumn,
     ColumnCodec,
     DateColumn,
@@ -175,7 +176,7 @@ def _basic_column(type_info: BasicTypeInfo) -> ColumnCodec:  # noqa: PLR0911 (a 
         case BasicType.STRING:
             return ScalarColumn(type_info, (str,))
         case BasicType.BOOLEAN:
-            return ScalarColumn(type_info, (bool, np.bool_))
+            return BooleanColumn(type_info)
         case BasicType.BYTE | BasicType.SHORT | BasicType.INT | BasicType.LONG:
             return IntegerColumn(type_info)
         case BasicType.FLOAT | BasicType.DOUBLE:

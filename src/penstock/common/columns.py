@@ -114,14 +114,31 @@ class ScalarColumn:
         raise error
 
 
-class IntegerColumn(ScalarColumn):
-    """Integers of a fixed number of bits."""
+class BooleanColumn(ScalarColumn):
+    """Truth values; integers become what they are to an `if`, as in PyFlink."""
 
     def __init__(self, type_info: TypeInformation) -> None:
-        super().__init__(type_info, (int, np.integer), refused=(bool,))
+        super().__init__(type_info, (bool, np.bool_, int, np.integer))
+
+    def prepared(self, values: Sequence[Any], types: set[type]) -> Sequence[Any]:
+        if types <= {bool, _NONE}:
+            return values
+        return [None if value is None else bool(value) for value in values]
+
+
+class IntegerColumn(ScalarColumn):
+    """Integers of a fixed number of bits; truth values become 0 and 1, as in PyFlink."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        super().__init__(type_info, (int, np.integer, np.bool_))
 
     def decode(self, array: pa.Array) -> list[Any]:
         return array.to_pylist() if array.null_count else array.to_numpy().tolist()
+
+    def prepared(self, values: Sequence[Any], types: set[type]) -> Sequence[Any]:
+        if types <= {int, _NONE}:
+            return values
+        return [None if value is None else int(value) for value in values]
 
     def explain(self, value: Any) -> str:
         bits = self._arrow_type.bit_width
@@ -130,10 +147,10 @@ class IntegerColumn(ScalarColumn):
 
 
 class FloatColumn(ScalarColumn):
-    """Floating-point numbers; integers become floats."""
+    """Floating-point numbers; integers and truth values become floats."""
 
     def __init__(self, type_info: TypeInformation) -> None:
-        super().__init__(type_info, (float, int, np.floating, np.integer), refused=(bool,))
+        super().__init__(type_info, (float, int, np.floating, np.integer, np.bool_))
 
     def decode(self, array: pa.Array) -> list[Any]:
         return array.to_pylist() if array.null_count else array.to_numpy().tolist()

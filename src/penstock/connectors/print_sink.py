@@ -10,7 +10,7 @@ from penstock.common.batch import Batch
 from penstock.common.row import Row, RowKind
 from penstock.common.typeinfo import RowTypeInfo, TypeInformation
 from penstock.connectors.print_text import record_text
-from penstock.connectors.short_floats import floating_numbers_in
+from penstock.connectors.short_floats import declared_numbers_in
 from penstock.connectors.sink import (
     Committer,
     CommitterContext,
@@ -59,7 +59,7 @@ class PrintSink(Sink):
     def _text(self) -> Callable[[Any], str]:
         # A row's fields are in Python's form, in which Flink shows all 64 bits of a FLOAT, and a whole DOUBLE as it is.
         is_row = isinstance(self._record_type, RowTypeInfo)
-        convert = None if is_row else floating_numbers_in(self._record_type)
+        convert = None if is_row else declared_numbers_in(self._record_type)
         return record_text if convert is None else lambda record: record_text(convert(record))
 
     def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102

@@ -41,7 +41,7 @@ def print_text(value: Any) -> str:  # noqa: PLR0911  one line per type
             return f"{{{', '.join(f'{print_text(k)}={print_text(v)}' for k, v in value.items())}}}"
         case datetime.datetime():
             fraction = f"{value.microsecond // 1000:03d}".rstrip("0") or "0"
-            return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+            return f"{value.isoformat(' ', 'seconds')}.{fraction}"
         case datetime.time():
             return f"{value:%H:%M:%S}"
         case Instant():

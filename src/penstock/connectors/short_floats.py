@@ -26,9 +26,9 @@ def short_floats_in(type_info: TypeInformation | None) -> Convert | None:
     return _numbers_in(type_info, {BasicType.FLOAT: short_float})
 
 
-def floating_numbers_in(type_info: TypeInformation | None) -> Convert | None:
-    """A copy of a value as a function returned it, in Flink's form: floats short, and a DOUBLE 1.0 where it is 1."""
-    return _numbers_in(type_info, {BasicType.FLOAT: short_float, BasicType.DOUBLE: float})
+def declared_numbers_in(type_info: TypeInformation | None) -> Convert | None:
+    """A copy of a value as a function returned it, in Flink's form: short floats, DOUBLE 1.0 for 1, INT 1 for True."""
+    return _numbers_in(type_info, _DECLARED)
 
 
 def _numbers_in(type_info: TypeInformation | None, converts: Mapping[BasicType, Convert]) -> Convert | None:
@@ -59,6 +59,14 @@ def short_float(value: float) -> float:
     number = np.float32(value)
     two_digits = float(f"{value:.1e}")
     return two_digits if np.float32(two_digits) == number else float(str(number))
+
+
+_DECLARED: Mapping[BasicType, Convert] = {
+    BasicType.FLOAT: short_float,
+    BasicType.DOUBLE: float,
+    BasicType.BOOLEAN: bool,
+    **dict.fromkeys((BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG), int),
+}
 
 
 def _of_collection(convert: Convert) -> Convert:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Row, Types
-from penstock.connectors.short_floats import floating_numbers_in, short_float, short_floats_in
+from penstock.connectors.short_floats import declared_numbers_in, short_float, short_floats_in
 
 TENTH = float(np.float32(0.1))
 FLOAT = Types.FLOAT()
@@ -60,11 +60,12 @@ DOUBLE = Types.DOUBLE()
         (Types.TUPLE([Types.INT(), DOUBLE, FLOAT]), (1, 1, TENTH), (1, 1.0, 0.1)),
         (Types.TUPLE([Types.ROW([DOUBLE])]), (Row(1),), (Row(1.0),)),
         (Types.TUPLE([Types.ROW([DOUBLE])]), ((1,),), ((1,),)),
+        (Types.TUPLE([Types.INT(), Types.BOOLEAN(), DOUBLE]), (True, 1, False), (1, True, 0.0)),
         (Types.LIST(DOUBLE), [1, None], [1.0, None]),
         (Types.MAP(DOUBLE, Types.INT()), {1: 1}, {1.0: 1}),
     ],
 )
-def test_a_whole_number_that_is_declared_a_double_is_shown_as_one(type_info, value, shown) -> None:
-    convert = floating_numbers_in(type_info)
+def test_numbers_and_truth_are_shown_as_what_is_declared(type_info, value, shown) -> None:
+    convert = declared_numbers_in(type_info)
     assert convert is not None
     assert repr(convert(value)) == repr(shown)
