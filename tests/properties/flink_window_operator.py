@@ -120,6 +120,7 @@ class FlinkWindowOperator:
         self._has_result = has_result
         """Whether something is made of such values; not for windows with an evictor, which emit what there is."""
         self.watermark, self.processing_time = MIN, 0
+        self._fired_at = MIN
         self.key_has_ended = False
         self.event_timers: set[Timer] = set()
         self.processing_timers: set[Timer] = set()
@@ -132,6 +133,7 @@ class FlinkWindowOperator:
 
     def process_element(self, value: Any, timestamp: int) -> None:
         key = self._context.key = self._key_of(value)
+        self._fired_at = timestamp
         is_skipped = True
         for window in self._assigner.assign_windows(value, timestamp, self._context):
             actual = state_window = window
@@ -183,6 +185,7 @@ class FlinkWindowOperator:
             timers.discard(timer)
             time, key, window = timer
             self._context.key, self._context.window = key, window
+            self._fired_at = time
             state_window = window
             if isinstance(self._assigner, MergingWindowAssigner):
                 state_window = self.merging[key].get(window)
@@ -211,7 +214,9 @@ class FlinkWindowOperator:
         if self._evictor is not None:
             self._evictor.evict_before(elements, len(elements), window, self._context)
         values = [each.get_value() for each in elements]
-        self.results.append(((key, repr(window), values), window.max_timestamp()))
+        # Where a window has no end: as in PyFlink.
+        last = window.max_timestamp()
+        self.results.append(((key, repr(window), values), last if last != MAX else self._fired_at))
         if self._evictor is not None:
             self._evictor.evict_after(elements, len(elements), window, self._context)
         self.contents[key, state_window] = [(each.get_value(), each.get_timestamp()) for each in elements]

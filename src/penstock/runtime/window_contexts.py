@@ -25,6 +25,11 @@ class Pane(Protocol):
     key: bytes
     known: KnownWindow
 
+    @property
+    def result_time(self) -> int | None:
+        """The timestamp of results."""
+        ...
+
 
 class WindowTime:
     """The time in an operator."""
@@ -68,6 +73,8 @@ class TriggerContext(WindowTime, Trigger.OnMergeContext):
     key: bytes
     known: KnownWindow
     merged: list[KnownWindow]
+    fired_at: int | None
+    """The time of the record or timer that the trigger is asked about."""
 
     def __init__(
         self, operator: Operator, context: OperatorContext, timers: KeyedTimerService, state: WindowStateBackend
@@ -77,6 +84,13 @@ class TriggerContext(WindowTime, Trigger.OnMergeContext):
         self._processing_time = timers.processing_time
         self._state = state
         self.merged = []
+        self.fired_at = MAX_WATERMARK
+
+    @property
+    def result_time(self) -> int | None:
+        """The timestamp of results: the window's last; where it has no end, as in PyFlink, that of what fires it."""
+        last = self.known.max_timestamp
+        return last if last != MAX_WATERMARK else self.fired_at
 
     def register_processing_time_timer(self, time: int) -> None:
         """Sets a timer of the window."""
@@ -153,4 +167,4 @@ class FunctionContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFuncti
 
     def output(self, tag: OutputTag, value: Any) -> None:
         """Sends a record to a side output, with the timestamp of the window's results."""
-        self._sender.send_side(tag, value, self._pane.known.max_timestamp)
+        self._sender.send_side(tag, value, self._pane.result_time)

@@ -351,7 +351,7 @@ class WindowOperator(KeyedFunctionOperator):
         """Puts a record into a window whose contents are kept at a place, and does what the trigger says."""
         self._contents.add(at, self._stored(value, timestamp))
         pane = self._pane
-        pane.known = known
+        pane.known, pane.fired_at = known, timestamp
         stamp = MIN_TIMESTAMP if timestamp is None else timestamp
         self._obey(self._trigger.on_element(value, stamp, known.window, pane), at, of_record=True)
         if known.cleanup_time != MAX_TIMESTAMP:
@@ -435,7 +435,7 @@ class WindowOperator(KeyedFunctionOperator):
         pane, trigger = self._pane, self._trigger
         for timestamp, key, namespace in queue.due(until):
             self._state.current_key = pane.key = key
-            self._timer_context.record_timestamp = timestamp
+            self._timer_context.record_timestamp = pane.fired_at = timestamp
             known = pane.known = self._windows.at(namespace)
             merging: MergingWindowSet | None = None
             if self._merging_assigner is None:
@@ -471,7 +471,7 @@ class WindowOperator(KeyedFunctionOperator):
         if results is not None:
             before = len(self._values)
             self._values.extend(results)
-            self._stamps.extend(repeat(self._pane.known.max_timestamp, len(self._values) - before))
+            self._stamps.extend(repeat(self._pane.result_time, len(self._values) - before))
 
     def _close_window(self, at: bytes, merging: MergingWindowSet | None) -> None:
         """The window goes away, with all that is its own."""

@@ -39,7 +39,7 @@ class Scenario:
         return self.results()
 
     def results(self) -> list[tuple[Any, int | None]]:
-        return sorted(self.harness.output(), key=lambda result: (result[1], repr(result[0])))
+        return sorted(self.harness.output(), key=lambda result: (result[1] or 0, repr(result[0])))
 
     def late(self, tag: OutputTag) -> list[tuple[Any, int | None]]:
         return self.harness.side_output(tag)
