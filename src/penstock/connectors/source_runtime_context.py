@@ -32,7 +32,7 @@ class SourceRuntimeContext(RuntimeContext):
         return 0
 
     def get_task_name_with_subtasks(self) -> str:  # noqa: D102
-        return f"{self._name} (1/1)"
+        return f"{self._name} (1/1)#0"
 
     def get_job_parameter(self, key: str, default_value: str) -> str:  # noqa: D102
         raise self._not_here("job parameters")

@@ -52,7 +52,7 @@ class RuntimeContext(KeyedStateStore):
     ...         self.calls.inc()
     ...         return f"{value} in {self.where}"
     >>> list(env.from_collection([1, 2]).map(Where()).name("Where").execute_and_collect())
-    ['1 in Where (1/1)', '2 in Where (1/1)']
+    ['1 in Where (1/1)#0', '2 in Where (1/1)#0']
     """
 
     @abstractmethod
@@ -77,7 +77,7 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_task_name_with_subtasks(self) -> str:
-        """The operator's name and the subtask, counted from 1: `Map (3/6)`."""
+        """The operator's name, the subtask, counted from 1, and the attempt: `Map (3/6)#0`."""
 
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: str) -> str:

@@ -55,7 +55,7 @@ class RichSinkFunction(SinkFunction):
     ...         print(value, "in", self.get_runtime_context().get_task_name_with_subtasks())
     >>> sink = env.from_collection(["a"]).add_sink(Show()).name("Show")
     >>> done = env.execute()
-    a in Show (1/1)
+    a in Show (1/1)#0
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:

@@ -48,8 +48,9 @@ class OperatorRuntimeContext(RuntimeContext):
         return self._context.attempt
 
     def get_task_name_with_subtasks(self) -> str:
-        """The operator's name and the subtask, counted from 1."""
-        return f"{self._context.name} ({self._context.subtask + 1}/{self._context.parallelism})"
+        """The operator's name, the subtask, counted from 1, and the attempt."""
+        subtask = f"{self._context.subtask + 1}/{self._context.parallelism}"
+        return f"{self._context.name} ({subtask})#{self._context.attempt}"
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         """A global parameter of the job, or the default."""

@@ -46,7 +46,8 @@ class TumblingWindows(AlignedWindowAssigner):
     def bucket_offset(self, context: WindowAssigner.WindowAssignerContext) -> int:
         """The offset, with the shift of this subtask."""
         if self.stagger_offset is None:
-            seed = context.get_runtime_context().get_task_name_with_subtasks()
+            # Without the attempt: another attempt makes the same windows.
+            seed = context.get_runtime_context().get_task_name_with_subtasks().rpartition("#")[0]
             self.stagger_offset = self._stagger.get_stagger_offset(
                 context.get_current_processing_time(), self._size, seed
             )

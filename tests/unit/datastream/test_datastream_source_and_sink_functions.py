@@ -101,7 +101,7 @@ class Lifecycle(RichSourceFunction):
 
 def test_a_source_function_is_opened_and_closed() -> None:
     records = list(environment().add_source(Lifecycle()).execute_and_collect())
-    assert records == ["Custom Source (1/1)"]
+    assert records == ["Custom Source (1/1)#0"]
     assert EVENTS == ["open", "close"]
 
 

@@ -378,7 +378,7 @@ def test_the_function_is_opened_and_closed_and_has_one_loop_for_all_epochs() -> 
     harness.process([2])
     harness.end_epoch()
     harness.operator.close()
-    assert function.calls == ["open Sessions (2/4)", "invoke 1", "invoke 2", "close"]
+    assert function.calls == ["open Sessions (2/4)#0", "invoke 1", "invoke 2", "close"]
     assert harness.values() == ["Sessions (2/4)"] * 2
     assert not function.thread.is_alive()
 

@@ -194,7 +194,7 @@ def test_a_function_is_opened_once_with_its_context_and_closed() -> None:
     harness.end_epoch()
     harness.process([3])
     harness.operator.close()
-    assert function.calls == [("Sessions", "Sessions (2/4)", 1, 4, 128, 0, "north", "none"), "closed"]
+    assert function.calls == [("Sessions", "Sessions (2/4)#0", 1, 4, 128, 0, "north", "none"), "closed"]
     assert harness.context.metrics.snapshot()["counters"] == {"seen": 3}
 
 
