@@ -1,6 +1,6 @@
 """State of keys, of all kinds, in all functions that may have it."""
 
-from pyflink.common import Row, Types
+from pyflink.common import Row, Time, Types
 from pyflink.datastream.functions import (
     AggregateFunction,
     FilterFunction,
@@ -15,6 +15,7 @@ from pyflink.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
+    StateTtlConfig,
     ValueStateDescriptor,
 )
 
@@ -273,6 +274,113 @@ def state_belongs_to_the_operator(env):
     keyed = env.from_collection([1, 2, 1]).key_by(lambda n: n)
     first, second = keyed.process(Mine(), Types.STRING()), keyed.process(Mine(), Types.STRING())
     return {"first": first, "second": second}
+
+
+class Changing(KeyedProcessFunction):
+    """Lists that become empty, and what is there before anything was added."""
+
+    def open(self, runtime_context):
+        self.seen = runtime_context.get_list_state(ListStateDescriptor("seen", Types.INT()))
+        self.rows = runtime_context.get_list_state(ListStateDescriptor("rows", Types.ROW_NAMED(["n"], [Types.INT()])))
+
+    def process_element(self, value, ctx):
+        before, none = list(self.seen.get()), self.seen.get() is None
+        self.seen.update([])
+        empty = list(self.seen.get())
+        self.seen.add_all(number for number in (value[1], 7))
+        self.rows.add(Row(value[1]))
+        yield f"{value[0]} {before} {none} {empty} {list(self.seen.get())} {list(self.rows.get())}"
+
+
+def lists_that_become_empty(env):
+    return _pairs(env).process(Changing(), Types.STRING())
+
+
+class Missing(KeyedProcessFunction):
+    """Entries that are not there, keys with fields."""
+
+    def open(self, runtime_context):
+        key, pair = Types.ROW([Types.INT(), Types.STRING()]), Types.TUPLE([Types.INT(), Types.STRING()])
+        self.seen = runtime_context.get_map_state(MapStateDescriptor("seen", key, pair))
+
+    def process_element(self, value, ctx):
+        none = self.seen[Row(9, "x")], self.seen.get(Row(9, "x")), self.seen.remove(Row(9, "x")), self.seen.is_empty()
+        del self.seen[Row(9, "x")]
+        self.seen.put_all([(Row(value[1] % 2, "x"), (value[1], "y"))])
+        yield f"{value[0]} {none} {sorted(map(str, self.seen.items()))} {self.seen.contains(Row(0, 'x'))}"
+        if value[1] == 3:
+            self.seen.clear()
+
+
+def maps_without_what_is_asked_for(env):
+    return _pairs(env).process(Missing(), Types.STRING())
+
+
+class Nones(KeyedProcessFunction):
+    def open(self, runtime_context):
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.PICKLED_BYTE_ARRAY()))
+        self.same = runtime_context.get_state(ValueStateDescriptor("last", Types.PICKLED_BYTE_ARRAY()))
+
+    def process_element(self, value, ctx):
+        yield f"{value} {self.last.value()} {self.same.value()}"
+        self.last.update(value[1] if value[1] % 2 else None)
+
+
+def a_value_of_none_and_a_name_used_twice(env):
+    return _pairs(env).process(Nones(), Types.STRING())
+
+
+class Lasting(KeyedProcessFunction):
+    """All kinds of state, with a time to live that does not end here."""
+
+    def open(self, runtime_context):
+        config = StateTtlConfig.new_builder(Time.hours(1)).set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
+        ttl = config.cleanup_full_snapshot().build()
+        pair = Types.TUPLE([Types.LONG(), Types.LONG()])
+        descriptors = [
+            ValueStateDescriptor("value", Types.INT()),
+            ListStateDescriptor("list", Types.INT()),
+            MapStateDescriptor("map", Types.INT(), Types.INT()),
+            ReducingStateDescriptor("product", Product(), Types.LONG()),
+            AggregatingStateDescriptor("average", Average(), pair),
+        ]
+        for descriptor in descriptors:
+            descriptor.enable_time_to_live(ttl)
+        self.value = runtime_context.get_state(descriptors[0])
+        self.list = runtime_context.get_list_state(descriptors[1])
+        self.map = runtime_context.get_map_state(descriptors[2])
+        self.product = runtime_context.get_reducing_state(descriptors[3])
+        self.average = runtime_context.get_aggregating_state(descriptors[4])
+
+    def process_element(self, value, ctx):
+        listed, mapped = list(self.list.get()), sorted(self.map.items())
+        yield f"{value} {self.value.value()} {listed} {mapped} {self.product.get()} {self.average.get()}"
+        self.value.update(value[1])
+        self.list.add(value[1])
+        self.map.put(value[1], -value[1])
+        self.product.add(value[1])
+        self.average.add(value[1])
+
+
+def state_with_a_time_to_live(env):
+    return _pairs(env).process(Lasting(), Types.STRING())
+
+
+class Where(KeyedProcessFunction):
+    def open(self, runtime_context):
+        subtask = runtime_context.get_task_name_with_subtasks().rpartition(" ")[2]
+        index, attempt = runtime_context.get_index_of_this_subtask(), runtime_context.get_attempt_number()
+        self.where = f"{subtask} {index} {attempt} {runtime_context.get_job_parameter('none', 'default')}"
+        self.context = runtime_context
+
+    def process_element(self, value, ctx):
+        late = self.context.get_state(ValueStateDescriptor("late", Types.INT()))
+        yield f"{self.where} {late.value()}"
+        late.update(value[1])
+
+
+def the_runtime_context(env):
+    return _pairs(env).process(Where(), Types.STRING())
 
 
 ORDER_VARIES = ()

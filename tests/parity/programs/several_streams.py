@@ -238,6 +238,28 @@ def keyed_broadcast_state(env):
     return numbers.connect(rules).process(KeyedWaiting(), Types.STRING())
 
 
+class Changing(BroadcastProcessFunction):
+    def process_element(self, value, ctx):
+        return []
+
+    def process_broadcast_element(self, value, ctx):
+        rules, names = ctx.get_broadcast_state(RULES), ctx.get_broadcast_state(NAMES_OF_RULES)
+        rules.put(f"k{value}", value)
+        rules.put_all([("z", 1)])
+        names.put(value, "x")
+        yield f"{sorted(rules.items())} {sorted(names.keys())} {list(names.values())} {rules.contains('k7')}"
+        yield f"{'z' in rules} {rules.get('none')} {rules['z']} {rules.is_empty()}"
+        rules.remove("z")
+
+
+NAMES_OF_RULES = MapStateDescriptor("names", Types.INT(), Types.STRING())
+
+
+def two_broadcast_states(env):
+    rules = env.from_collection([7, 8]).broadcast(RULES, NAMES_OF_RULES)
+    return env.from_collection([1, 2]).connect(rules).process(Changing(), Types.STRING())
+
+
 def a_diamond(env):
     stream = env.from_collection([1, 2, 3], Types.INT())
     plus, times = stream.map(lambda n: n + 100, Types.INT()), stream.map(lambda n: n * 100, Types.INT())

@@ -151,7 +151,90 @@ def a_reduce_has_the_timestamp_of_its_record(env):
     return reduced.process(Stamped(), Types.STRING())
 
 
+class Fractions(TimestampAssigner):
+    def extract_timestamp(self, value, record_timestamp):
+        return value[1] * 0.001
+
+
+class Truth(TimestampAssigner):
+    def extract_timestamp(self, value, record_timestamp):
+        return value[1] > 2000
+
+
+def timestamps_that_are_not_whole(env):
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    events = env.from_collection([("a", 1500), ("a", -500), ("a", 2999)], EVENT)
+    return {
+        name: events.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(assigner)).process(
+            Stamped(), Types.STRING()
+        )
+        for name, assigner in (("fractions", Fractions()), ("truth", Truth()))
+    }
+
+
+class TimersOf(KeyedProcessFunction):
+    def __init__(self, *times):
+        self.times = times
+
+    def process_element(self, value, ctx):
+        for time in self.times:
+            ctx.timer_service().register_event_time_timer(time)
+
+    def on_timer(self, timestamp, ctx):
+        yield f"{ctx.get_current_key()} {timestamp!r} {ctx.timer_service().current_watermark()}"
+
+
+def timers_that_are_not_whole(env):
+    return _events(env).key_by(lambda e: e[0], Types.STRING()).process(TimersOf(30.5, 30, 31.0), Types.STRING())
+
+
+def timers_in_the_past_and_at_the_ends_of_time(env):
+    times = TimersOf(-(2**63), -(2**63) + 1, -1000, 0, 2**63 - 1)
+    return _events(env).key_by(lambda e: e[0], Types.STRING()).process(times, Types.STRING())
+
+
+class Deleting(TimersOf):
+    def on_timer(self, timestamp, ctx):
+        yield f"{ctx.get_current_key()} {timestamp}"
+        ctx.timer_service().delete_event_time_timer(timestamp + 1)
+
+
+def timers_that_delete_timers(env):
+    return _events(env).key_by(lambda e: e[0], Types.STRING()).process(Deleting(20_001, 20_002), Types.STRING())
+
+
+def idleness_behind_an_assigner(env):
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
+    events = env.from_collection(EVENTS, EVENT)
+    idle = events.assign_timestamps_and_watermarks(strategy.with_idleness(Duration.of_seconds(1)))
+    return idle.process(Stamped(), Types.STRING())
+
+
+def an_assigner_behind_idleness_and_alignment(env):
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_seconds(1))
+    strategy = strategy.with_watermark_alignment("g", Duration.of_seconds(10), Duration.of_seconds(1))
+    events = env.from_collection(EVENTS, EVENT)
+    timed = events.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(SecondField()))
+    return timed.process(Stamped(), Types.STRING())
+
+
+class OneLater(TimestampAssigner):
+    def extract_timestamp(self, value, record_timestamp):
+        return 5 if record_timestamp < 0 else record_timestamp + 1
+
+
+def an_assigner_is_given_the_timestamp_before(env):
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(OneLater())
+    return {
+        "first": env.from_collection(EVENTS, EVENT).assign_timestamps_and_watermarks(strategy),
+        "second": _events(env).assign_timestamps_and_watermarks(strategy).process(Stamped(), Types.STRING()),
+    }
+
+
 ORDER_VARIES = (
+    "timers_that_are_not_whole",
+    "timers_in_the_past_and_at_the_ends_of_time",
+    "timers_that_delete_timers",
     "timers_of_two_inputs",
     "event_time_timers",
     "side_outputs_of_timers",

@@ -11,8 +11,9 @@ from pyflink.datastream.functions import (
     ReduceFunction,
     WindowFunction,
 )
-from pyflink.datastream.state import ValueStateDescriptor
+from pyflink.datastream.state import ReducingStateDescriptor, ValueStateDescriptor
 from pyflink.datastream.window import (
+    ContinuousEventTimeTrigger,
     CountSlidingWindowAssigner,
     CountTrigger,
     CountTumblingWindowAssigner,
@@ -22,7 +23,12 @@ from pyflink.datastream.window import (
     PurgingTrigger,
     SessionWindowTimeGapExtractor,
     SlidingEventTimeWindows,
+    TimeWindow,
+    TimeWindowSerializer,
+    Trigger,
+    TriggerResult,
     TumblingEventTimeWindows,
+    WindowAssigner,
 )
 
 EVENTS = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 8), ("a", 9), ("b", 11), ("a", 15)]
@@ -265,7 +271,127 @@ def windows_after_windows(env):
     return first.window_all(TumblingEventTimeWindows.of(Time.milliseconds(10))).process(AllElements(), Types.STRING())
 
 
+def _stamped(windows):
+    return windows.process(ElementsOfCount(), Types.STRING()).process(Stamped(), Types.STRING())
+
+
+def the_timestamp_of_a_result_of_a_count(env):
+    return {
+        "tumbling": _stamped(_keyed(env).count_window(2)),
+        "sliding": _stamped(_keyed(env).count_window(3, 2)),
+        "reduce": _keyed(env).count_window(2).reduce(lambda a, b: b).process(Stamped(), Types.STRING()),
+        "global": _stamped(_keyed(env).window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))),
+    }
+
+
+def the_timestamp_of_a_result_before_the_end(env):
+    return _stamped(_keyed(env).window(TumblingEventTimeWindows.of(Time.milliseconds(100))).trigger(CountTrigger.of(2)))
+
+
+def windows_of_time_after_windows_of_a_count(env):
+    counted = _keyed(env).count_window(2).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    return counted.window_all(TumblingEventTimeWindows.of(Time.milliseconds(4))).process(AllElements(), Types.STRING())
+
+
+def a_continuous_trigger(env):
+    windows = _keyed(env).window(TumblingEventTimeWindows.of(Time.milliseconds(20)))
+    return windows.trigger(ContinuousEventTimeTrigger.of(Time.milliseconds(5))).process(Elements(), Types.STRING())
+
+
+class Told(ProcessWindowFunction):
+    def process(self, key, context, elements):
+        window, kind = context.window(), type(elements).__name__
+        yield f"{key} {window} {kind} {context.current_watermark()} {context.current_processing_time() > 0}"
+        yield f"{window == TimeWindow(window.start, window.end)} {window.cover(TimeWindow(100, 200))} {len(elements)}"
+
+
+def what_a_window_function_is_told(env):
+    return _keyed(env).window(TumblingEventTimeWindows.of(Time.milliseconds(5))).process(Told(), Types.STRING())
+
+
+class Third(Trigger):
+    """Fires at the third record and at the end, then purges."""
+
+    count = ReducingStateDescriptor("count", lambda a, b: a + b, Types.LONG())
+
+    def on_element(self, element, timestamp, window, ctx):
+        ctx.register_event_time_timer(window.max_timestamp())
+        count = ctx.get_partitioned_state(self.count)
+        count.add(1)
+        return TriggerResult.FIRE if count.get() == 3 else TriggerResult.CONTINUE
+
+    def on_processing_time(self, time, window, ctx):
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time, window, ctx):
+        return TriggerResult.FIRE_AND_PURGE if time == window.max_timestamp() else TriggerResult.CONTINUE
+
+    def can_merge(self):
+        return True
+
+    def on_merge(self, window, ctx):
+        ctx.merge_partitioned_state(self.count)
+        ctx.register_event_time_timer(window.max_timestamp())
+
+    def clear(self, window, ctx):
+        ctx.get_partitioned_state(self.count).clear()
+        ctx.delete_event_time_timer(window.max_timestamp())
+
+
+def a_trigger_of_ones_own(env):
+    tumbling = _keyed(env).window(TumblingEventTimeWindows.of(Time.milliseconds(10))).trigger(Third())
+    sessions = _keyed(env).window(EventTimeSessionWindows.with_gap(Time.milliseconds(5))).trigger(Third())
+    return {"tumbling": tumbling.process(Elements(), Types.STRING()), "sessions": sessions.reduce(lambda a, b: b)}
+
+
+class AllAndOwn(WindowAssigner):
+    """One window for everything, and one of ten milliseconds."""
+
+    def assign_windows(self, element, timestamp, context):
+        return [TimeWindow(0, 100), TimeWindow(timestamp - timestamp % 10, timestamp - timestamp % 10 + 10)]
+
+    def get_default_trigger(self, env):
+        return EventTimeTrigger.create()
+
+    def get_window_serializer(self):
+        return TimeWindowSerializer()
+
+    def is_event_time(self):
+        return True
+
+
+def an_assigner_of_ones_own(env):
+    return _keyed(env).window(AllAndOwn()).process(Elements(), Types.STRING())
+
+
+def windows_before_1970(env):
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(SecondField())
+    events = env.from_collection([("a", -11), ("a", -5), ("a", -1), ("a", 0), ("a", 7)], EVENT)
+    keyed = events.assign_timestamps_and_watermarks(strategy).key_by(lambda e: e[0], key_type=Types.STRING())
+    tumbling = TumblingEventTimeWindows.of(Time.milliseconds(5), Time.milliseconds(-3))
+    sliding = SlidingEventTimeWindows.of(Time.milliseconds(5), Time.milliseconds(2), Time.milliseconds(1))
+    return {
+        "tumbling": keyed.window(tumbling).process(Elements(), Types.STRING()),
+        "sliding": keyed.window(sliding).process(Elements(), Types.STRING()),
+    }
+
+
+def an_aggregate_with_a_function_of_windows(env):
+    windows = _keyed(env).window(TumblingEventTimeWindows.of(Time.milliseconds(5)))
+    return windows.aggregate(Average(), InWords(), PAIR, Types.STRING())
+
+
+class InWords(WindowFunction):
+    def apply(self, key, window, inputs):
+        yield f"{key} {window} {list(inputs)}"
+
+
 ORDER_VARIES = (
+    "what_a_window_function_is_told",
+    "a_trigger_of_ones_own",
+    "an_assigner_of_ones_own",
+    "an_aggregate_with_a_function_of_windows",
+    "a_continuous_trigger",
     "tumbling_windows",
     "tumbling_windows_with_an_offset",
     "sliding_windows",
