@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.common.batch import RecordCodec
 from penstock.common.codecs import codec_for
+from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.collect_sink import CollectSink
-from penstock.connectors.sink import Committer, CommitterContext, DeliveryGuarantee, EpochId, Token
+from penstock.connectors.sink import Committer, CommitterContext, DeliveryGuarantee, EpochId, Sink, Token
 from penstock.connectors.staged_records import unpack_records
 
 
@@ -25,8 +27,13 @@ class MemorySink(CollectSink):
     def guarantee(self) -> DeliveryGuarantee:  # noqa: D102
         return DeliveryGuarantee.EXACTLY_ONCE
 
+    def for_records(self, record_type: TypeInformation) -> Sink:
+        """Itself, which the test reads records from."""
+        self._type_info = record_type
+        return self
+
     def create_committer(self, context: CommitterContext) -> Committer:  # noqa: D102
-        return _MemoryCommitter(self.epochs, context)
+        return _MemoryCommitter(self.epochs, codec_for(self._type_info), context)
 
     @property
     def records(self) -> list[Any]:
@@ -38,16 +45,16 @@ class MemorySink(CollectSink):
 
 
 class _MemoryCommitter(Committer):
-    def __init__(self, epochs: dict[int, list[Any]], context: CommitterContext) -> None:
+    def __init__(self, epochs: dict[int, list[Any]], codec: RecordCodec, context: CommitterContext) -> None:
         self._epochs = epochs
+        self._codec = codec
         self._storage = context.storage
 
     def commit(self, epoch: EpochId, tokens: Sequence[Token]) -> None:
-        codec = codec_for(None)
         self._epochs[epoch.number] = [
             record
             for token in sorted(tokens, key=lambda token: (token["subtask"], token["part"]))
-            for record in unpack_records(self._storage.read_verified(token["path"]), codec)
+            for record in unpack_records(self._storage.read_verified(token["path"]), self._codec)
         ]
 
 
