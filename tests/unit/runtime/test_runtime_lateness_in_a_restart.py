@@ -6,47 +6,30 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Types
 from penstock.datastream import DataStream
 from penstock.datastream.window import (
     EventTimeSessionWindows,
     EventTimeTrigger,
-    SlidingEventTimeWindows,
-    TumblingEventTimeWindows,
 )
-from penstock.testing import Harness, harness
+from penstock.testing import Harness
 from penstock.windows import WindowAssigner
+from unit.runtime.window_restarts import SLIDING, TEN, left_over, logged_sum, windows_of_pairs
 
-PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
-TEN = TumblingEventTimeWindows.of(10)
-SLIDING = SlidingEventTimeWindows.of(10, 5)
 GAP = EventTimeSessionWindows.with_gap(5)
-LOG: list[Any] = []
 
 
 class OwnTrigger(EventTimeTrigger):
     """The same as the usual one, but nobody can know."""
 
 
-def logged_sum(a: Any, b: Any) -> Any:
-    LOG.append(b)
-    return a[0], a[1] + b[1]
-
-
 def summing(assigner: WindowAssigner[Any, Any], lateness: int, *, form: str = "records") -> Harness:
-    def build(stream: Any) -> DataStream:
-        windows = stream.window(assigner).allowed_lateness(lateness)
+    def results(windows: Any) -> DataStream:
+        windows = windows.allowed_lateness(lateness)
         if form == "own trigger":
             windows = windows.trigger(OwnTrigger())
         return (windows.sum(1) if form == "columns" else windows.reduce(logged_sum)).uid("windows")
 
-    return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
-
-
-def left_over(test: Harness) -> list[bytes]:
-    """What is in the state but descriptions."""
-    stored = [key for found in test.snapshot().entries.values() for key, _ in found]
-    return [key for key in stored if not key.startswith(b"\x00gate") and key[8:12] != b"\0cat"]
+    return windows_of_pairs(assigner, results)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from penstock.common import Types
 from penstock.common.errors import StateError, StateMisfitError
 from penstock.datastream import DataStream
 from penstock.datastream.window import (
@@ -23,28 +22,19 @@ from penstock.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from penstock.state.catalogue import StateCatalogue
-from penstock.testing import Harness, harness
+from penstock.testing import Harness
 from penstock.windows import WindowAssigner
+from unit.runtime.window_restarts import SLIDING, TEN, logged_sum, windows_of_pairs
 
-PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
-LOG: list[Any] = []
-TEN = TumblingEventTimeWindows.of(10)
-SLIDING = SlidingEventTimeWindows.of(10, 5)
 GAP = EventTimeSessionWindows.with_gap(10)
 
 
-def logged_sum(a: Any, b: Any) -> Any:
-    LOG.append(b)
-    return a[0], a[1] + b[1]
-
-
 def summing(assigner: WindowAssigner[Any, Any], form: str, trigger: Trigger[Any, Any] | None = None) -> Harness:
-    def build(stream: Any) -> DataStream:
-        windows = stream.window(assigner)
+    def results(windows: Any) -> DataStream:
         windows = windows if trigger is None else windows.trigger(trigger)
         return (windows.sum(1) if form == "columns" else windows.reduce(logged_sum)).uid("windows")
 
-    return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
+    return windows_of_pairs(assigner, results)
 
 
 OTHERS = [

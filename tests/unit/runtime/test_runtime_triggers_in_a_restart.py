@@ -16,42 +16,26 @@ from penstock.datastream.window import (
     EventTimeSessionWindows,
     EventTimeTrigger,
     PurgingTrigger,
-    SlidingEventTimeWindows,
     Trigger,
-    TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
 from penstock.state.catalogue import prefix_of
 from penstock.testing import Harness, harness
 from penstock.windows import WindowAssigner
+from unit.runtime.window_restarts import PAIR, SLIDING, TEN, left_over, logged_sum, windows_of_pairs
 
-PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
-TEN = TumblingEventTimeWindows.of(10)
-SLIDING = SlidingEventTimeWindows.of(10, 5)
 GAP = EventTimeSessionWindows.with_gap(5)
 EVERY_FOUR = ContinuousEventTimeTrigger.of(4)
 FIVE = CountTrigger.of(5)
-LOG: list[Any] = []
-
-
-def logged_sum(a: Any, b: Any) -> Any:
-    LOG.append(b)
-    return a[0], a[1] + b[1]
 
 
 def summing(assigner: WindowAssigner[Any, Any], trigger: Trigger[Any, Any] | None, lateness: int) -> Harness:
-    def build(stream: Any) -> DataStream:
-        windows = stream.window(assigner).allowed_lateness(lateness)
+    def results(windows: Any) -> DataStream:
+        windows = windows.allowed_lateness(lateness)
         windows = windows if trigger is None else windows.trigger(trigger)
         return windows.reduce(logged_sum).uid("windows")
 
-    return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
-
-
-def left_over(test: Harness) -> list[bytes]:
-    """What is in the state but descriptions."""
-    stored = [key for found in test.snapshot().entries.values() for key, _ in found]
-    return [key for key in stored if not key.startswith(b"\x00gate") and key[8:12] != b"\0cat"]
+    return windows_of_pairs(assigner, results)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +152,12 @@ def test_a_function_hears_of_windows_that_go_away_also_where_they_were_purged_or
     assigner: WindowAssigner[Any, Any], before: int, after: int, trigger: Trigger[Any, Any] | None
 ) -> None:
     def counting(lateness: int, trigger: Trigger[Any, Any] | None) -> Harness:
-        def build(stream: Any) -> DataStream:
-            windows = stream.window(assigner).allowed_lateness(lateness)
+        def results(windows: Any) -> DataStream:
+            windows = windows.allowed_lateness(lateness)
             windows = windows if trigger is None else windows.trigger(trigger)
             return windows.process(Counted(), PAIR).uid("windows")
 
-        return harness(lambda stream: build(stream.key_by(lambda pair: pair[0], Types.STRING())), PAIR)
+        return windows_of_pairs(assigner, results)
 
     test = counting(before, trigger)
     test.process_element(("a", 1), 3)
