@@ -77,15 +77,11 @@ class Checkpoint:
         state = DriverState(self.storage, manifest.driver_head)
         ended = state.namespace("ended-sources")
         found: dict[str, SourcePositions] = {}
-        for uid in self.operator_uids(manifest):
+        for uid in manifest.operator_uids:
             if not str(manifest.plan[uid]).startswith("Source,"):
                 continue
             found[uid] = SourcePositions(uid in ended, dict(state.namespace(f"source/{uid}")))
         return found
-
-    def operator_uids(self, manifest: Manifest) -> list[str]:
-        """The uids of all operators, sorted."""
-        return sorted(uid for uid, text in manifest.plan.items() if ", parallelism " in str(text))
 
     def tokens(self, manifest: Manifest) -> dict[str, int]:
         """How many pieces of output the epoch published, by the uid of the sink."""

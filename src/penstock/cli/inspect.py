@@ -83,7 +83,7 @@ def _operators(checkpoint: Checkpoint, manifest: Manifest, plan: Any) -> list[di
     nodes = {node["uid"]: node for node in plan.get("nodes", ())}
     contents = checkpoint.state(manifest)
     published = checkpoint.tokens(manifest)
-    known = checkpoint.operator_uids(manifest)
+    known = manifest.operator_uids
     uids = [*(uid for uid in nodes if uid in known), *(uid for uid in known if uid not in nodes)]
     operators: list[dict[str, Any]] = []
     for uid in uids:

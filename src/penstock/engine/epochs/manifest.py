@@ -64,6 +64,11 @@ class Manifest:
         """The epoch's identity."""
         return EpochId(self.incarnation, self.number)
 
+    @property
+    def operator_uids(self) -> list[str]:
+        """The uids of the operators in its plan, sorted; the plan says other things, too."""
+        return sorted(uid for uid, text in self.plan.items() if ", parallelism " in str(text))
+
     def to_bytes(self) -> bytes:
         """The manifest as it is stored: JSON with a checksum line."""
         body = json.dumps(asdict(self), sort_keys=True, indent=1).encode()

@@ -46,7 +46,7 @@ from penstock.engine.epochs.source_coordinator import EpochInput, SourceCoordina
 from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.epochs.stage_executor import ExecutionFailedError, StageExecutor, StageResults
 from penstock.engine.epochs.starting_state import JobIdentity, StartingState, StateRecovery
-from penstock.engine.epochs.waiting_output import held_output, waiting_output
+from penstock.engine.epochs.waiting_output import held_output
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.messages import Done
@@ -261,7 +261,7 @@ class EpochRunner:
             published = EpochId(*restored)
         publisher.recover(published)
         self._has_started = True
-        waiting = waiting_output(self._storage, self._log)
+        waiting = self._starting.waiting
         self._left_behind = waiting.unclaimed_by(self._job)
         if self._left_behind:
             self._logger.warning("output of sinks is left behind: %s", ", ".join(self._left_behind))

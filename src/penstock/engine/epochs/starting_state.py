@@ -59,6 +59,8 @@ class StartingState:
         self._storage = storage
         self._log = log
         self._recovery = recovery
+        self.waiting = WaitingOutput(storage.location)
+        """What the job that goes on may still have to publish; a new one has nothing."""
 
     def first(self, manifest: Manifest) -> Manifest:
         """The manifest of a job that has none yet."""
@@ -106,8 +108,8 @@ class StartingState:
                 f"the checkpoint in {self._storage.location} belongs to another plan, and batch execution keeps no "
                 "state that could be carried over. Use the program that wrote it, or another checkpoint directory."
             )
-        waiting = waiting_output(self._storage, self._log)
-        self._refuse_to_lose(waiting, waiting.unclaimed_by(self._job))
+        self.waiting = waiting_output(self._storage, self._log)
+        self._refuse_to_lose(self.waiting, self.waiting.unclaimed_by(self._job))
         if is_same:
             if newest.index is not None:
                 # Tasks read their own records of it: each may be whole, and all of them those of another epoch.

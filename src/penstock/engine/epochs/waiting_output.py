@@ -46,8 +46,7 @@ def sinks_that_hold_output(storage: CheckpointStorage, manifest: Manifest, head:
     if head is None:
         return ()
     state = DriverState(storage, head)
-    uids = [uid for uid in manifest.plan if ", parallelism " in str(manifest.plan[uid])]
-    return tuple(uid for uid in sorted(uids) if any(map(_holds, held_output(state, uid).values())))
+    return tuple(uid for uid in manifest.operator_uids if any(map(_holds, held_output(state, uid).values())))
 
 
 def held_output(state: DriverState, uid: str) -> MutableMapping[str, Any]:
