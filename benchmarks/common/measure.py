@@ -88,7 +88,17 @@ def run_contender(
 
 
 def steady_rate(samples: Sequence[tuple[int, float]]) -> float:
-    """Records a second after the warm-up: the samples behind the first third of the records."""
+    """Records a second after the warm-up."""
+    return rate_of(steady_samples(samples))
+
+
+def rate_of(samples: Sequence[tuple[int, float]]) -> float:
+    """Records a second."""
+    return sum(records for records, _ in samples) / sum(seconds for _, seconds in samples)
+
+
+def steady_samples(samples: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
+    """What came after the warm-up: behind the first third of the records."""
     warm_up = WARM_UP_SHARE * sum(records for records, _ in samples)
     passed = 0
     counted: list[tuple[int, float]] = []
@@ -97,8 +107,8 @@ def steady_rate(samples: Sequence[tuple[int, float]]) -> float:
             counted.append((records, seconds))
         passed += records
     if not any(records for records, _ in counted):  # all of them came at once, and perhaps an empty piece behind them
-        counted = list(samples)
-    return sum(records for records, _ in counted) / sum(seconds for _, seconds in counted)
+        return samples
+    return counted
 
 
 class MemoryWatch:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.measure import BENCHMARKS, steady_rate
+from common.measure import BENCHMARKS, rate_of, steady_samples
 from common.process_tree import TreeWatch, descendants
 from nexmark.schema import QUERIES
 
@@ -23,6 +24,8 @@ LOG_SHOWN = 3000
 SHARE_OF_AN_EPOCH = 0.35
 """Of all records that a query reads. Rates are those behind the first third: one epoch."""
 MOST_RECORDS_PER_EPOCH = 4_000_000
+SHORT_SECONDS = 6.0
+"""A rate that was measured for less time than this changes by a third from run to run."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,24 @@ class Measurement:
     """What the comparison has left out."""
     settings: str = ""
     problem: str = ""
+    rates: Sequence[float] = ()
+    """Of the single rounds, where there were several."""
+    rated_seconds: float = 0.0
+    """How long the rate was measured."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether running it once more would tell nothing new."""
+        return bool(self.problem) or self.rated_seconds >= SHORT_SECONDS
+
+
+def of_rounds(runs: Sequence[Measurement]) -> Measurement:
+    """Several runs of a program as one: that of the median rate. One that failed, or was wrong, stands for all."""
+    failed = next((each for each in runs if each.problem), None)
+    if failed is not None or len(runs) == 1:
+        return failed or runs[0]
+    rates = tuple(each.records_per_second for each in runs)
+    return replace(runs[rates.index(statistics.median_low(rates))], rates=rates)
 
 
 @dataclass(frozen=True)
@@ -108,10 +129,12 @@ class Run:
         self, events: int, result: dict[str, Any], watch: TreeWatch, problem: str, remark: str
     ) -> Measurement:
         samples = result["samples"]
+        steady = steady_samples(samples)
         return Measurement(
             events=events,
             records=sum(records for records, _ in samples),
-            records_per_second=steady_rate(samples),
+            records_per_second=rate_of(steady),
+            rated_seconds=sum(seconds for _, seconds in steady),
             seconds=sum(seconds for _, seconds in samples),
             startup_seconds=result["startup_seconds"],
             cpu_seconds=max(watch.cpu_seconds - result.get("aside_cpu_seconds", 0), 0.0),

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from common.report import DOCS, describe_machine, save_figure
 from nexmark.contenders import CONTENDERS, GOALS, PENSTOCK, PENSTOCK_RECORDS, Goal, goals_of
-from nexmark.measure import Measurement
+from nexmark.measure import SHORT_SECONDS, Measurement
 from nexmark.schema import QUERIES
 
 RESULTS = DOCS / "benchmarks" / "nexmark.json"
@@ -32,9 +32,10 @@ Made by `make nexmark` (and, for the short list, `make bench`) on {machine}.
 
 What the queries are, and what all programs agree on, is in `benchmarks/nexmark/README.md`; the programs are beside it.
 They run one after the other, each in processes of its own on the same two cores. Rates are records read per second
-behind the first third of the input; the start of a program is told apart. CPU time (the start included) and memory are
-those of all its processes together. Every answer is compared with that of DuckDB in the same run: all rows, or their
-number and a checksum over all columns.
+behind the first third of the input; the start of a program is told apart. A program whose rate was measured for less
+than {short:.0f} s ran several times, in turn with the others: its row is of the run with the median rate, and has the
+least and greatest rate in brackets. CPU time (the start included) and memory are those of all its processes together.
+Every answer is compared with that of DuckDB in the same run: all rows, or their number and a checksum over all columns.
 """
 
 Results = dict[str, Any]
@@ -54,7 +55,7 @@ def add_results(events: int, measured: Sequence[tuple[str, str, Measurement]]) -
 
 def write_page(results: Results) -> None:
     """Writes docs/nexmark.md, and a plot for each number of events."""
-    lines = [INTRODUCTION.format(machine=results["machine"])]
+    lines = [INTRODUCTION.format(machine=results["machine"], short=SHORT_SECONDS)]
     if NOTES.exists():
         lines += [NOTES.read_text().strip(), ""]
     for events in sorted(results["runs"], key=int, reverse=True):
@@ -118,10 +119,11 @@ def result_line(events: int, query: str, name: str, runs: dict[str, Any], notes:
         notes[f"- {title} has read {measured['events']:,} events: it need not read all to show its rate."] = None
     rate, goal = measured["records_per_second"], goals_of(query).get(name)
     ours = runs.get(goal.ours if goal else PENSTOCK, {}).get("records_per_second")
+    of_runs = measured.get("rates")
     cells = [
         query,
         title,
-        f"{rate:,.0f}",
+        f"{rate:,.0f}" + (f" ({min(of_runs):,.0f} to {max(of_runs):,.0f})" if of_runs else ""),
         f"{ours / rate:.2f} x" if ours and name != PENSTOCK else "",
         f">= {goal.ratio:g} x" if goal else "",
         f"{measured['startup_seconds']:.1f} s",

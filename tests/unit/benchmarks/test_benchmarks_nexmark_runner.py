@@ -59,6 +59,7 @@ def test_a_program_is_measured_with_all_its_processes(tmp_path: Path, events: Pa
     measured = run_of(tmp_path, events, PROGRAM)
     assert not measured.problem
     assert (measured.events, measured.records, measured.startup_seconds, measured.seconds) == (200, 150, 1.5, 3.5)
+    assert measured.rated_seconds == 1.5
     assert measured.records_per_second == pytest.approx(100 / 1.5)  # the first third is warm-up
     assert measured.cpu_seconds > 0.4
     assert measured.peak_mb > 30
@@ -135,7 +136,13 @@ def test_the_page_has_ratios_goals_and_answers(docs: Path) -> None:
     report.add_results(1_000, [("q5", "flink_sql", of_rate(100, settings="no checkpoints"))])
     report.add_results(1_000, [("q5", "spark", of_rate(600, problem="4 rows missing, the first:\n  (1, 2)"))])
     report.add_results(1_000, [("q5", "pyflink", Measurement(100, problem="ended with 1:\nsomething"))])
-    report.add_results(1_000, [("q7", PENSTOCK, of_rate(100)), ("q7", "flink_sql", of_rate(100, remark="3 of 9 bids"))])
+    report.add_results(
+        1_000,
+        [
+            ("q7", PENSTOCK, of_rate(100, rates=(90.0, 100.0, 250.0))),
+            ("q7", "flink_sql", of_rate(100, remark="3 of 9 bids")),
+        ],
+    )
     page = (docs / "nexmark.md").read_text()
     assert "| windows | Flink SQL (JVM) | >= 1.5 x | 1 of 2 | 1.00 x (q7) | 3.00 x | 3.00 x (q5) |" in page
     assert "| what Spark can express |" not in page  # its answer was wrong
@@ -144,9 +151,10 @@ def test_the_page_has_ratios_goals_and_answers(docs: Path) -> None:
     assert "| q5 | PyFlink DataStream | | | | | | | failed: ended with 1: |" in page
     assert "| rows right (3 of 9 bids) |" in page
     assert "- Flink SQL (JVM): no checkpoints." in page
+    assert "| q7 | Penstock | 100 (90 to 250) |" in page
     assert page.index("| q5 | Penstock") < page.index("| q7 | Penstock")
     kept = json.loads((docs / "benchmarks" / "nexmark.json").read_text())
-    assert kept["runs"]["1000"]["q5"][PENSTOCK] == asdict(of_rate(300))
+    assert kept["runs"]["1000"]["q5"][PENSTOCK] == {**asdict(of_rate(300)), "rates": []}
 
 
 def test_pyflink_is_compared_with_the_program_that_has_its_functions(docs: Path) -> None:
