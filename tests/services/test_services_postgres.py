@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.pq import ExecStatus
 
 from services.postgres import Postgres
 
@@ -22,3 +23,16 @@ def test_committed_rows_survive_a_kill_of_the_server(postgres: Postgres) -> None
     postgres.start()
     postgres.execute(f"INSERT INTO {table} VALUES (2)")
     assert postgres.query(f"SELECT * FROM {table} ORDER BY id") == [(1,), (2,)]
+
+
+@pytest.mark.faults
+def test_a_kill_of_the_server_ends_those_that_serve_its_clients(postgres: Postgres) -> None:
+    running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT sum%' AND state = 'active'"
+    with postgres.connection() as client:
+        client.pgconn.send_query(b"SELECT sum(n) FROM generate_series(1, 10000000) AS n")
+        assert any(postgres.query(running) == [(1,)] for _ in range(1_000))
+        postgres.kill()
+        served = client.pgconn.get_result()
+        assert served is not None
+        assert served.status == ExecStatus.FATAL_ERROR
+    postgres.start()

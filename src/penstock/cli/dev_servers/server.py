@@ -122,7 +122,13 @@ class Server(ABC):
 
     def kill(self) -> None:
         """SIGKILL: what a crash of the machine would be, without the loss of its disk."""
+        process = self._noted_process() if self._process is None else self._process.pid
+        # PostgreSQL's serve the rows that they are at for some time after the process that started them is gone.
+        children = () if process is None else _children(process)
         self._end(signal.SIGKILL)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
         self._process = None
 
     def restart(self) -> None:
@@ -174,6 +180,15 @@ class Server(ABC):
             time.sleep(0.05)
         self.kill()
         raise ServerError(f"{self.name} did not answer within {START_SECONDS} s:\n{self.log_tail()}")
+
+
+def _children(pid: int) -> tuple[int, ...]:
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return tuple(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        return ()
+    command = ["pgrep", "-P", str(pid)]
+    return tuple(map(int, subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()))  # noqa: S603
 
 
 def _command_line(pid: int) -> str:
