@@ -19,7 +19,9 @@ from penstock.connectors.sink import (
     SinkWriterContext,
     Token,
 )
-from penstock.connectors.staged_records import pack_records, unpack_records
+from penstock.connectors.staged_records import GatheredRecords, unpack_records
+
+_MAX_STAGED_BYTES = 8 << 20
 
 Consumer = Callable[[list[Any]], object]
 
@@ -65,16 +67,24 @@ class CollectSink(Sink):
 class _CollectWriter(SinkWriter):
     def __init__(self, context: SinkWriterContext) -> None:
         self._context = context
+        self._waiting = GatheredRecords()
         self._tokens: list[Token] = []
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
             return
-        path = self._context.storage.write_staged(self._context.staging, pack_records(batch))
-        self._tokens.append({"subtask": self._context.subtask, "part": len(self._tokens), "path": path})
+        self._waiting.append(batch)
+        if self._waiting.nbytes >= _MAX_STAGED_BYTES:
+            self._stage()
 
     def prepare_commit(self) -> list[Token]:
+        if self._waiting:
+            self._stage()
         return self._tokens
+
+    def _stage(self) -> None:
+        path = self._context.storage.write_staged(self._context.staging, self._waiting.take())
+        self._tokens.append({"subtask": self._context.subtask, "part": len(self._tokens), "path": path})
 
 
 class _CollectCommitter(Committer):

@@ -60,6 +60,27 @@ def test_lines_have_the_prefix_that_flink_gives_them(tmp_path, capsys, identifie
     assert capsys.readouterr().out == f"{line}\n"
 
 
+@pytest.mark.parametrize("type_info", [None, Types.LONG()])
+def test_collected_records_that_come_one_by_one_are_staged_together(tmp_path, type_info):
+    collected = []
+    harness = Harness(CollectSink(collected.extend, type_info), tmp_path, type_info=type_info)
+    tokens = harness.stage(1, *range(999))
+    assert len(tokens) == 1
+    harness.commit(1, tokens)
+    assert collected == list(range(999))
+
+
+@pytest.mark.parametrize("type_info", [None, Types.STRING()])
+def test_much_that_is_collected_is_staged_in_parts_and_keeps_its_order(tmp_path, type_info):
+    collected = []
+    harness = Harness(CollectSink(collected.extend, type_info), tmp_path, type_info=type_info)
+    values = [str(number) * 3_000_000 for number in range(10)]
+    tokens = harness.stage(1, *values)
+    assert len(tokens) > 1
+    harness.commit(1, tokens)
+    assert collected == values
+
+
 def test_printing_is_in_the_order_of_subtasks_and_once(tmp_path, capsys):
     harness = Harness(PrintSink(), tmp_path, 2)
     tokens = harness.stage(1, "c", "d", "e", subtask=1) + harness.stage(1, "a", "b", subtask=0)
