@@ -17,7 +17,8 @@ from penstock.common.serialization import (
 )
 from penstock.common.typeinfo import TypeInformation, Types
 from penstock.connectors.declared_rows import RowDescription, row_type_of
-from penstock.connectors.json.columns import JsonColumns, JsonError
+from penstock.connectors.json.columns import JsonColumns
+from penstock.connectors.json.documents import JsonError
 
 __all__ = [
     "ByteArraySchema",

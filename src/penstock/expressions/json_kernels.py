@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.json as pa_json
 
+from penstock.common.json_depth import DEEPEST_JSON, is_too_deep
 from penstock.common.kernels import pc
 from penstock.expressions.bound import Value
 from penstock.expressions.text_kernels import by_distinct, joined
@@ -20,11 +21,6 @@ _INT64 = range(-(1 << 63), 1 << 63)
 _ALL_IN_ONE_BLOCK = 1 << 30
 _NOT_FOR_THE_READER = r"[\n\r]|(^|[\[:,-]\s*)(NaN|Inf)"
 """Ends of lines, which it goes by, and numbers that JSON does not have, but the reader."""
-_DEEPEST = 500
-"""How many lists and objects may be in one another: Python's reader gives up somewhere behind, Arrow's does not."""
-_TEXT_IN_JSON = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
-"""One that does not end goes to the end: nobody looks for it again behind each of its quotes."""
-_BRACKET = re.compile(r"[\[\]{}]")
 _MAY_BE_MORE_THAN_A_VALUE = r"^\s*[^{\s]|\}\s*,"
 """No object, or one that may be followed by a comma."""
 
@@ -81,21 +77,10 @@ def _read_together(texts: pa.Array, schema: pa.Schema) -> pa.Array | None:
 
 def _may_be_deep(texts: pa.Array) -> bool:
     longest = pc.max(pc.binary_length(texts)).as_py()
-    if longest is None or longest <= 2 * _DEEPEST:
+    if longest is None or longest <= 2 * DEEPEST_JSON:
         return False
     opened = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
-    return pc.max(opened).as_py() > _DEEPEST
-
-
-def _is_deep(text: str) -> bool:
-    if text.count("[") + text.count("{") <= _DEEPEST:
-        return False
-    depth = 0
-    for bracket in _BRACKET.findall(_TEXT_IN_JSON.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > _DEEPEST:
-            return True
-    return False
+    return pc.max(opened).as_py() > DEEPEST_JSON
 
 
 def _refused(_: str) -> NoReturn:
@@ -110,7 +95,7 @@ _DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_consta
 
 
 def _parsed(text: str) -> Any:
-    if _is_deep(text):
+    if is_too_deep(text):
         return _NO_VALUE
     try:
         return _DECODER.decode(text)

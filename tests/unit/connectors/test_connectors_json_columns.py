@@ -16,7 +16,8 @@ from penstock.common.row import Row
 from penstock.common.time import Instant
 from penstock.common.type_inference import infer_type
 from penstock.common.typeinfo import Types
-from penstock.connectors.json.columns import JsonColumns, JsonError
+from penstock.connectors.json.columns import JsonColumns
+from penstock.connectors.json.documents import JsonError
 
 PAYMENT = Types.ROW_NAMED(["id", "cents", "card"], [Types.LONG(), Types.DOUBLE(), Types.STRING()])
 
@@ -94,6 +95,9 @@ def test_a_null_as_the_first_document_does_not_crash_the_process():
         (Types.SQL_DATE(), b'"0000-12-31"'),
         (Types.PICKLED_BYTE_ARRAY(), b"[" * 2000 + b"]" * 2000),
         (Types.LONG(), b'1, "ignored": "\xff"'),
+        (Types.LONG(), b'1, "ignored": [0, -Inf]'),
+        (Types.LONG(), b'1, "ignored": ' + b"[" * 501 + b"]" * 501),
+        (Types.PICKLED_BYTE_ARRAY(), b"1" * 5000),
     ],
 )
 @pytest.mark.parametrize("others", [1, 40], ids=["few", "many"])
@@ -102,6 +106,33 @@ def test_what_no_value_can_be_made_of_is_a_broken_document_however_many_come_wit
     with pytest.raises(JsonError) as caught:
         JsonColumns(Types.ROW_NAMED(["v"], [type_info])).of_documents(documents)
     assert caught.value.index == others
+
+
+@pytest.mark.parametrize(
+    ("type_info", "text", "value"),
+    [
+        (Types.DOUBLE(), b"-0", 0.0),
+        (Types.DOUBLE(), b"1e-99999999999999999999", 0.0),
+        (Types.LONG(), b'1, "ignored": ' + b"1" * 5000, 1),
+        (Types.LONG(), b'1, "ignored": -1e-99999999999999999999', 1),
+        (Types.LONG(), b'1, "ignored": "' + b"[" * 2000 + b'Inf"', 1),
+    ],
+)
+@pytest.mark.parametrize("others", [1, 40], ids=["few", "many"])
+def test_a_value_is_the_same_however_many_documents_come_with_it(type_info, text, value, others):
+    documents = [*[b"{}"] * others, b'{"v": ' + text + b"}"]
+    (column,) = JsonColumns(Types.ROW_NAMED(["v"], [type_info])).of_documents(documents)
+    assert repr(column[others].as_py()) == repr(value)
+
+
+@pytest.mark.parametrize("others", [1, 40], ids=["few", "many"])
+def test_a_document_does_not_end_in_the_next_one(others):
+    documents = [b'{"id": 1, "ignored": [', b'{"id": 5}]}', b'{"id": 2}{"id": 3}', *[b"{}"] * others]
+    parser = JsonColumns(PAYMENT)
+    for read in (lambda: parser.of_documents(documents), lambda: parser.of_lines(b"\n".join(documents))):
+        with pytest.raises(JsonError) as caught:
+            read()
+        assert caught.value.index == 0
 
 
 def test_documents_may_span_lines():

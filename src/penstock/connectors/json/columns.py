@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import decimal
-import json
+import math
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ import pyarrow.json
 
 from penstock.common.calendar_columns import is_within_calendar
 from penstock.common.errors import ConfigurationError
+from penstock.common.json_depth import DEEPEST_JSON
 from penstock.common.kernels import pc
 from penstock.common.nested_columns import columns_inside
 from penstock.common.typeinfo import (
@@ -27,10 +26,12 @@ from penstock.common.typeinfo import (
     TimeTypeInfo,
     TypeInformation,
 )
+from penstock.connectors.json.documents import BROKEN_DOCUMENT, JsonError, are_for_arrow, parsed_document, reason_of
 from penstock.connectors.json.field_readers import FieldReader, field_reader
 
 _NEWLINE = ord("\n")
-_OPENING_BRACE = ord("{")
+_CARRIAGE_RETURN = ord("\r")
+_OPENING_BRACE, _CLOSING_BRACE = b"{}"
 _ARROW_READS = frozenset(
     {
         BasicType.STRING,
@@ -48,21 +49,6 @@ _FEW = 16
 _READ_ALIKE = _ARROW_READS - {BasicType.FLOAT}
 """What Python makes of JSON is the same, bit for bit; a short float is rounded once by Arrow and twice by Python."""
 _READ_FROM_TEXT = frozenset({BasicType.BIG_DEC, BasicType.BIG_INT, BasicType.CHAR, BasicType.INSTANT})
-
-
-class JsonError(ValueError):
-    """One document is no JSON object of the declared type: `index` is its place among those given."""
-
-    def __init__(self, index: int, document: bytes, reason: str) -> None:
-        super().__init__(reason)
-        self.index = index
-        self.document = document
-        self.reason = reason
-
-    def shown(self) -> str:
-        """The document as a message shows it."""
-        text = self.document.decode("utf-8", "replace").strip()
-        return text if len(text) <= 300 else text[:300] + "..."
 
 
 class JsonColumns:
@@ -104,11 +90,12 @@ class JsonColumns:
 
         The index in a `JsonError` counts all lines, the empty ones too.
         """
-        lines = _count_of_object_lines(data)
+        lines = _object_lines(data)
         if lines is not None:
-            columns = self._parsed_by_arrow(data, lines)
+            count, long_ones = lines
+            columns = self._parsed_by_arrow(data, count) if are_for_arrow(data, long_ones) else None
             if columns is not None:
-                return columns, lines
+                return columns, count
         numbered = [(index, line) for index, line in enumerate(data.split(b"\n")) if line.strip()]
         return self._parsed_by_python(numbered), len(numbered)
 
@@ -117,7 +104,7 @@ class JsonColumns:
         if len(documents) <= self._few:
             return self._parsed_by_python(list(enumerate(documents)))
         data = b"\n".join(documents)
-        if _are_objects(documents, data):
+        if _are_objects(documents, data) and are_for_arrow(data, documents):
             columns = self._parsed_by_arrow(data, len(documents))
             if columns is not None:
                 return columns
@@ -125,7 +112,7 @@ class JsonColumns:
 
     def _parsed_by_arrow(self, data: bytes, objects: int) -> list[pa.Array] | None:
         """None when Arrow cannot parse it, or sees another number of objects than there should be."""
-        if self._parse_options is None or not objects or not _is_utf8(data):
+        if self._parse_options is None or not objects:
             return None
         try:
             table = pyarrow.json.read_json(
@@ -148,7 +135,7 @@ class JsonColumns:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             return None
         # Arrow knows a year 0, and times that are beyond the years 1 and 9999 in UTC.
-        return columns if all(map(_is_finite, columns)) and all(map(is_within_calendar, columns)) else None
+        return columns if all(map(_has_plain_numbers, columns)) and all(map(is_within_calendar, columns)) else None
 
     def _parsed_by_python(self, documents: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
         columns: list[list[Any]] = [[] for _ in self._names]
@@ -163,22 +150,16 @@ class JsonColumns:
         return [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
 
 
-def _is_utf8(data: bytes) -> bool:
-    """The parser does not look."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _has_plain_numbers(column: pa.Array) -> bool:
+    """Whether no float is one that Arrow's parser sees in other texts than Python's does.
 
-
-def _is_finite(column: pa.Array) -> bool:
-    """Whether no number is NaN or infinite: the parser knows more names for these, and rounds what is too large."""
+    It knows more names for NaN and the infinite, rounds to these what is too large, and makes -0.0 of `-0`.
+    """
     if pa.types.is_floating(column.type):
-        return pc.all(pc.is_finite(column)).as_py() is not False
-    return all(map(_is_finite, columns_inside(column)))
+        upside_down = pc.divide(pa.scalar(1.0, column.type), column)
+        is_plain = pc.and_(pc.is_finite(column), pc.not_equal(upside_down, pa.scalar(-math.inf, column.type)))
+        return pc.all(is_plain).as_py() is not False
+    return all(map(_has_plain_numbers, columns_inside(column)))
 
 
 def _read_texts(column: pa.Array, reader: FieldReader, column_type: pa.DataType) -> pa.Array:
@@ -188,64 +169,42 @@ def _read_texts(column: pa.Array, reader: FieldReader, column_type: pa.DataType)
     return pa.array(values, column_type).take(encoded.indices)
 
 
-_DECODER = json.JSONDecoder(parse_float=decimal.Decimal)
-"""Of what `json.loads` does for every document, this is done once."""
-
-
-BROKEN_DOCUMENT = (ValueError, RecursionError, decimal.InvalidOperation)
-"""What `parsed_document` raises, and the making of values of what it returns."""
-
-
-def parsed_document(document: bytes) -> Any:
-    """What Python makes of a document; numbers with a fraction are decimal."""
-    return _DECODER.decode(document.decode(json.detect_encoding(document), "surrogatepass"))
-
-
-def reason_of(problem: Exception) -> str:
-    """Why a document cannot be read, of one of `BROKEN_DOCUMENT`."""
-    if isinstance(problem, json.JSONDecodeError):
-        return f"no valid JSON: {problem.msg} at character {problem.pos}"
-    if isinstance(problem, UnicodeDecodeError):
-        return f"no valid UTF-8: {problem.reason} at byte {problem.start}"
-    if isinstance(problem, RecursionError):
-        return "too many lists and objects are in one another"
-    if isinstance(problem, decimal.InvalidOperation):
-        return "a number has an exponent that is out of all range"
-    return str(problem)
-
-
 def _are_objects(documents: Sequence[bytes], data: bytes) -> bool:
-    """Whether each document begins with a brace; `data` are all of them, with line ends between."""
+    """Whether each document is one object, if it is JSON at all; `data` are all of them, with line ends between.
+
+    What begins with one brace and ends with another one: neither can an object then go on in the next document.
+    """
     ends = data.count(b"\n")
-    if ends == len(documents) - 1:
-        return data.startswith(b"{") and data.count(b"\n{") == ends
-    # Line ends inside of documents.
-    return all(documents) and set(map(itemgetter(0), documents)) == {_OPENING_BRACE}
+    if ends == len(documents) - 1 and data.count(b"}\n{") == ends:
+        return data.startswith(b"{") and data.endswith(b"}")
+    return all(map(_is_object, documents))
 
 
-def _count_of_object_lines(data: bytes) -> int | None:
-    """How many lines are not empty; None when one of them does not begin with a brace.
+def _is_object(document: bytes) -> bool:
+    return document.startswith(b"{") and document.rstrip().endswith(b"}")
+
+
+def _object_lines(data: bytes) -> tuple[int, list[bytes]] | None:
+    """How many lines are not empty, and those that are long; None when one of them is not one object.
 
     Arrow's parser must not see those: it takes `null` for an object, and crashes when that comes first.
     """
     content = np.frombuffer(data, np.uint8)
-    starts = np.flatnonzero(content == _NEWLINE) + 1
-    if len(starts) and starts[-1] == len(content):
-        starts = starts[:-1]
-    first_bytes = content[starts]
-    others = starts[first_bytes != _OPENING_BRACE].tolist()
-    lines = len(starts)
-    if len(content):
-        lines += 1
-        if content[0] != _OPENING_BRACE:
-            others.append(0)
-    for start in others:
-        end = data.find(b"\n", start)
-        line = data[start : len(data) if end < 0 else end].strip()
-        if line and not line.startswith(b"{"):
+    ends = np.flatnonzero(content == _NEWLINE)
+    if data and not data.endswith(b"\n"):
+        ends = np.append(ends, len(content))
+    starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+    last = content[np.maximum(ends - 1, 0)]
+    last = np.where(last == _CARRIAGE_RETURN, content[np.maximum(ends - 2, 0)], last)
+    is_odd = (content[starts] != _OPENING_BRACE) | (last != _CLOSING_BRACE)
+    count = len(starts)
+    for start, end in zip(starts[is_odd].tolist(), ends[is_odd].tolist(), strict=True):
+        line = data[start:end].strip()
+        if line and not _is_object(line):
             return None
-        lines -= not line
-    return lines
+        count -= not line
+    is_long = ends - starts > DEEPEST_JSON
+    return count, [data[start:end] for start, end in zip(starts[is_long], ends[is_long], strict=True)]
 
 
 def _is_read_from_text(type_info: TypeInformation) -> bool:

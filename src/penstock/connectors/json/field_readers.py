@@ -26,6 +26,7 @@ from penstock.common.typeinfo import (
     TimeTypeInfo,
     TypeInformation,
 )
+from penstock.connectors.json.documents import BoundlessNumber
 
 FieldReader = Callable[[Any], Any]
 """Takes a parsed JSON value (never null) and returns what the column stores; raises ValueError with the reason."""
@@ -74,7 +75,7 @@ def _basic_reader(basic_type: BasicType) -> FieldReader:
 
 
 def _mismatch(value: Any, expected: str) -> ValueError:
-    shown = str(value) if isinstance(value, decimal.Decimal) else json.dumps(value, default=str)
+    shown = str(value) if isinstance(value, decimal.Decimal | BoundlessNumber) else json.dumps(value, default=str)
     return ValueError(f"{shown if len(shown) <= 100 else shown[:100] + '...'} is not {expected}")
 
 
@@ -120,6 +121,11 @@ def _integer_reader(name: str, bits: int) -> FieldReader:
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, BoundlessNumber):
+        number = float(value.text)
+        if math.isinf(number):
+            raise _mismatch(value, "in the range of a float")
+        return number
     if isinstance(value, int | float | decimal.Decimal) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -210,6 +216,8 @@ def _with_floats(value: Any) -> Any:
     match value:
         case decimal.Decimal():
             return float(value)
+        case BoundlessNumber():
+            raise _mismatch(value, "a number that Python reads")
         case list():
             return [_with_floats(each) for each in value]
         case dict():

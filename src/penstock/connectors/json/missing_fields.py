@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.common.typeinfo import CompositeTypeInfo, TypeInformation
-from penstock.connectors.json.columns import BROKEN_DOCUMENT, parsed_document, reason_of
+from penstock.connectors.json.documents import BROKEN_DOCUMENT, parsed_document, reason_of
 
 
 def first_missing_field(documents: Sequence[bytes], type_info: TypeInformation) -> tuple[int, str] | None:

@@ -17,7 +17,8 @@ from penstock.common.serialization import (
 )
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.declared_rows import RowDescription, row_type_of
-from penstock.connectors.json.columns import JsonColumns, JsonError
+from penstock.connectors.json.columns import JsonColumns
+from penstock.connectors.json.documents import JsonError
 from penstock.connectors.json.encoding import json_lines
 from penstock.connectors.json.json_schema import type_of_json_schema
 from penstock.connectors.json.missing_fields import first_missing_field

@@ -18,7 +18,8 @@ from penstock.connectors.files.chunk import FileChunk, compression_of
 from penstock.connectors.files.formats.file_format import FileFormat
 from penstock.connectors.files.formats.line_estimate import bytes_per_line
 from penstock.connectors.files.line_ranges import LineBlock, line_blocks
-from penstock.connectors.json.columns import JsonColumns, JsonError
+from penstock.connectors.json.columns import JsonColumns
+from penstock.connectors.json.documents import JsonError
 from penstock.connectors.tolerant_reading import readable_parts
 
 
