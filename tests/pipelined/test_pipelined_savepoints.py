@@ -28,7 +28,7 @@ def test_an_epoch_for_a_savepoint_that_was_asked_for_before_the_job_had_begun_is
             noted.append("epoch")
             return super().run(header, tasks)
 
-        def hasten(self) -> None:
+        def hasten(self, most_seconds: float | None = None) -> None:
             noted.append("hasten")
 
     def begin_later(*arguments: object) -> LocalPipelinedExecutor:

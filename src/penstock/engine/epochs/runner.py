@@ -54,6 +54,8 @@ from penstock.state.index import write_index
 from penstock.state.storage import CheckpointStorage
 
 _RETENTION_EVERY = 20
+_CANCEL_SECONDS = 10.0
+"""How long an epoch may take to end when the job is cancelled; what it has done is lost after that."""
 
 
 class EpochRunner:
@@ -117,15 +119,15 @@ class EpochRunner:
         self.progress = JobProgress(SlowEpochs(self._logger, storage.location))
 
     def cancel(self) -> None:
-        """Ends the job after the epoch under way."""
+        """Ends the job after the epoch under way, or without it where it lasts and takes long to end."""
         self._cancelled.set()
-        self.hasten()
+        self.hasten(_CANCEL_SECONDS)
 
-    def hasten(self) -> None:
-        """Someone waits for the end of the epoch under way, or for the next one."""
+    def hasten(self, most_seconds: float | None = None) -> None:
+        """Someone waits for the end of the epoch under way, or for the next one; for no longer than that."""
         self._pauses.hasten()
         if self._executor is not None:
-            self._executor.hasten()
+            self._executor.hasten(most_seconds)
 
     def run(self) -> None:
         """Runs the job, also after failures, as the restart strategy says; returns at its end or after `cancel`."""
@@ -290,6 +292,9 @@ class EpochRunner:
                         failures = 0
             except (ExecutionFailedError, IncompleteEpochError) as error:
                 self._log.check_writer()
+                if self._cancelled.is_set():
+                    self._logger.warning("epoch %d is given up, for the job ends: %s", manifest.number + 1, error)
+                    break
                 failures += 1
                 if failures > self._settings.attempts:
                     raise JobExecutionException(

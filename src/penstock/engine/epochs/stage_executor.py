@@ -60,8 +60,11 @@ class StageExecutor(Protocol):
         """
         ...
 
-    def hasten(self) -> None:
-        """Someone waits for the end of the epoch under way: one that lasts ends soon. Called from any thread."""
+    def hasten(self, most_seconds: float | None = None) -> None:
+        """Someone waits for the end of the epoch under way: one that lasts ends soon. Called from any thread.
+
+        For no longer than `most_seconds`: what is not done by then fails.
+        """
         ...
 
     def reports_so_far(self) -> Sequence[TaskReport]:

@@ -49,7 +49,7 @@ class LocalStageExecutor:
                 return [failure]
         return []
 
-    def hasten(self) -> None:
+    def hasten(self, most_seconds: float | None = None) -> None:
         """An epoch ends when its work is done."""
 
     def reports_so_far(self) -> list[TaskReport]:

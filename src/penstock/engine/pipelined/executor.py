@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
@@ -69,6 +70,8 @@ class PipelinedStageExecutor(SparkStageExecutor):
         self._newest_run: int | None = None
         self._under_way: LiveHeader | None = None
         self._next_is_short = False
+        self._patience_ends = math.inf
+        """When whoever has cancelled the job waits no more for the epoch under way."""
         self._lock = threading.Lock()
         shutil.rmtree(self._storage.resolve(WORD_OF_TASKS), ignore_errors=True)
 
@@ -90,7 +93,9 @@ class PipelinedStageExecutor(SparkStageExecutor):
         try:
             with spark_errors_explained(self._session, header.epoch):
                 started = time.monotonic()
-                reports = job.work_on(live, LiveOrders(live, tasks), self._timeout_seconds)
+                reports = job.work_on(
+                    live, LiveOrders(live, tasks), self._timeout_seconds, lambda: time.monotonic() > self._patience_ends
+                )
                 if live.turn > 0:
                     # In the first of them, tasks have to start.
                     beyond = time.monotonic() - started - live.live.seconds
@@ -124,10 +129,12 @@ class PipelinedStageExecutor(SparkStageExecutor):
             raise self._no_room("and those that publish beside them")
         return super().publish(epoch, outputs)
 
-    def hasten(self) -> None:
+    def hasten(self, most_seconds: float | None = None) -> None:
         """Ends the epoch under way as if its time was up, and the next one, too: a savepoint is of that."""
         with self._lock:
             self._next_is_short = True
+            if most_seconds is not None:
+                self._patience_ends = min(self._patience_ends, time.monotonic() + most_seconds)
             if self._under_way is not None:
                 self._cut_short(self._under_way)
 

@@ -80,12 +80,16 @@ class LiveJob:
         return time.monotonic() - self._since
 
     def work_on(
-        self, header: LiveHeader, orders: LiveOrders, timeout_seconds: float | None = None
+        self,
+        header: LiveHeader,
+        orders: LiveOrders,
+        timeout_seconds: float | None = None,
+        is_given_up: Callable[[], bool] = lambda: False,
     ) -> Sequence[TaskReport]:
         """Lets the tasks work on the next epoch; returns when all are done.
 
-        Raises what has ended the job, `ExecutionFailedError` where a task says that it has failed or tasks take longer
-        than that, and `FencedError` where another driver has cleared away.
+        Raises what has ended the job, `ExecutionFailedError` where a task says that it has failed, or tasks take longer
+        than that or are given up, and `FencedError` where another driver has cleared away.
         """
         self.reports = []
         started = time.monotonic()
@@ -108,6 +112,9 @@ class LiveJob:
             if timeout_seconds is not None and passed > timeout_seconds:
                 self._cancel(self.name)
                 raise ExecutionFailedError(f"the tasks took longer than {timeout_seconds:g} s and were ended")
+            if is_given_up():
+                self._cancel(self.name)
+                raise ExecutionFailedError("tasks have more to work through than there is time for, and were ended")
             wait([self._end], _LOOK_SECONDS if passed < header.live.seconds else _LOOK_SECONDS_AT_END)
         self.turn += 1
         reports, self.reports = self.reports, []

@@ -79,7 +79,7 @@ class SparkStageExecutor:
             Envelope(row.target, row.edge, row.sender, row.seq, row.kind, bytes(row.payload)) for row in frame.collect()
         ]
 
-    def hasten(self) -> None:
+    def hasten(self, most_seconds: float | None = None) -> None:
         """An epoch ends when its work is done."""
 
     def reports_so_far(self) -> list[TaskReport]:
