@@ -88,6 +88,18 @@ def test_rows_of_csv_with_too_many_fields_or_fields_of_another_type(tmp_path):
     ]
 
 
+def test_rows_of_csv_that_are_no_utf8_and_have_too_few_or_many_fields(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("\ufeffgröße,wert\n1,ä\n".encode() + b"2,\xff,x\n3\xff\n" + "4,Ø\n".encode())
+    record_type = Types.ROW_NAMED(["wert", "größe"], [Types.STRING(), Types.LONG()])
+    records, broken = read(path, CsvFormat(record_type, header=True, null_literal="Ø"))
+    assert [tuple(row) for row in records] == [("ä", 1), (None, 4)]
+    assert [(record.value, record.position, record.reason) for record in broken] == [
+        (b"2,\xff,x", f"{path}, row 3", "it has 3 fields; expected 2"),
+        (b"3\xff", f"{path}, row 4", "it has 1 fields; expected 2"),
+    ]
+
+
 def test_good_csv_is_read_the_same_whether_broken_rows_are_allowed_or_not(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('1,"a ""x""",true,2024-01-02,1.5\n,,,,\n3,NULL,false,2024-01-03,-2e3\n')

@@ -97,7 +97,7 @@ class CsvFormat(FileFormat):
                 return
             first_row = 1 + self._header + self._skip_first_row
             tolerant = TolerantCsv(
-                self._type_info, chunk.path, broken, self._delimiter, first_row, self._array_separators
+                self._type_info, chunk.path, broken, self._delimiter, first_row, self._array_separators, self._charset
             )
             if self._header and self._strict_header:
                 self._check_header(chunk, schema.names)
@@ -110,7 +110,8 @@ class CsvFormat(FileFormat):
                         columns = tolerant.checked(self._with_lists(records, schema))
                         yield from batches_of_columns(codec, columns)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError) as problem:
-                raise SourceError(f"{chunk.path}: {problem}") from problem
+                reason = tolerant.as_written(str(problem)) if broken.is_tolerant else str(problem)
+                raise SourceError(f"{chunk.path}: {reason}") from problem
 
     def _with_lists(self, records: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
         if not self._array_separators:
@@ -143,12 +144,16 @@ class CsvFormat(FileFormat):
     ) -> pyarrow.csv.CSVStreamingReader:
         if self._allow_comments:
             file = cast(BinaryIO, WithoutComments(file))
+        names = schema.names
+        if tolerant is not None:
+            file = tolerant.file_for_arrow(file)
+            names = list(map(tolerant.as_read, names))
         return pyarrow.csv.open_csv(
             pa.PythonFile(file, "r"),
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False,
                 block_size=_BLOCK_BYTES,
-                column_names=None if self._header else schema.names,
+                column_names=None if self._header else names,
                 skip_rows_after_names=1 if self._skip_first_row else 0,
                 encoding=self._charset,
             ),
@@ -159,21 +164,30 @@ class CsvFormat(FileFormat):
                 newlines_in_values=True,
                 invalid_row_handler=None if tolerant is None else tolerant.take_row,
             ),
-            convert_options=self._conversion(schema, as_text=tolerant is not None),
+            convert_options=self._conversion(schema) if tolerant is None else self._no_conversion(schema, tolerant),
         )
 
-    def _conversion(self, schema: pa.Schema, *, as_text: bool) -> pyarrow.csv.ConvertOptions:
+    def _conversion(self, schema: pa.Schema) -> pyarrow.csv.ConvertOptions:
         return pyarrow.csv.ConvertOptions(
             column_types=pa.schema(
                 [
-                    pa.field(field.name, pa.string()) if as_text or field.name in self._array_separators else field
+                    pa.field(field.name, pa.string()) if field.name in self._array_separators else field
                     for field in schema
                 ]
             ),
             include_columns=schema.names,
-            check_utf8=not as_text,  # which is looked at row by row then
             null_values=[""] if not self._null_literal else ["", self._null_literal],
-            strings_can_be_null=as_text or self._null_literal is not None,
+            strings_can_be_null=self._null_literal is not None,
+            quoted_strings_can_be_null=False,
+        )
+
+    def _no_conversion(self, schema: pa.Schema, tolerant: TolerantCsv) -> pyarrow.csv.ConvertOptions:
+        names = list(map(tolerant.as_read, schema.names))
+        return pyarrow.csv.ConvertOptions(
+            column_types=pa.schema([pa.field(name, pa.string()) for name in names]),
+            include_columns=names,
+            null_values=[""] if not self._null_literal else ["", tolerant.as_read(self._null_literal)],
+            strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
 

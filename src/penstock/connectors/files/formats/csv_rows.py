@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from penstock.common.kernels import pc
 from penstock.common.serialization import DeserializationError
 from penstock.common.typeinfo import BasicType, BasicTypeInfo, CompositeTypeInfo
 from penstock.connectors.broken_records import BrokenRecords
+from penstock.connectors.files.formats.csv_bytes import BytesAsCharacters, as_bytes, as_characters, texts_of
 from penstock.connectors.tolerant_reading import readable_parts
 
 _NUMBERS = {
@@ -39,6 +41,7 @@ class TolerantCsv:
         delimiter: str,
         first_row: int,
         array_separators: Mapping[str, str],
+        charset: str,
     ) -> None:
         self._schema = pa.schema(type_info.arrow_fields())
         fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
@@ -52,10 +55,24 @@ class TolerantCsv:
         self._delimiter = delimiter
         self._first_row = first_row
         self._array_separators = array_separators
+        self._has_bytes = codecs.lookup(charset).name == "utf-8"
+        """Whether Arrow, which tells of no row that is no UTF-8, is given bytes as characters."""
         self._invalid: list[int] = []
         """The numbers of rows with a wrong number of fields, which Arrow leaves out."""
         self._rows = 0
         """How many there were before those that are looked at."""
+
+    def file_for_arrow(self, file: BinaryIO) -> BinaryIO:
+        """The file as Arrow is to read it."""
+        return cast(BinaryIO, BytesAsCharacters(file)) if self._has_bytes else file
+
+    def as_read(self, text: str) -> str:
+        """A text of the file as Arrow reads it."""
+        return as_characters(text.encode()) if self._has_bytes else text
+
+    def as_written(self, text: str) -> str:
+        """What Arrow says as the file has it."""
+        return as_bytes(text).decode(errors="replace") if self._has_bytes else text
 
     def take_row(self, row: Any) -> str:
         """Called by Arrow with a row that has too few or too many fields."""
@@ -63,13 +80,14 @@ class TolerantCsv:
         where = self._path if number is None else f"{self._path}, row {number}"
         if number is not None:
             self._invalid.append(number)
-        self._broken.add(
-            row.text.encode(), where, f"it has {row.actual_columns} fields; expected {row.expected_columns}"
-        )
+        text = as_bytes(row.text) if self._has_bytes else row.text.encode()
+        self._broken.add(text, where, f"it has {row.actual_columns} fields; expected {row.expected_columns}")
         return "skip"
 
     def converted(self, records: pa.RecordBatch, null_literal: str | None) -> list[pa.Array]:
         """The columns in their types, without rows that have a field of another."""
+        columns = list(map(texts_of, records.columns)) if self._has_bytes else records.columns
+        records = pa.RecordBatch.from_arrays(columns, self._schema.names)
         parts, broken_places = readable_parts(
             records.num_rows, lambda start, end: self._cast(records.slice(start, end - start), null_literal)
         )
