@@ -2,15 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from penstock.common.logs import job_logger
+from penstock.engine.pipelined.live_header import LiveHeader
 from penstock.engine.pipelined.live_source_subtask import LiveSourceSubtask
 from penstock.engine.pipelined.live_stage_subtask import LiveStageSubtask
+from penstock.engine.stages.envelope import Envelope
+from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
 from penstock.engine.stages.source_task import SourceSubtask
 from penstock.engine.stages.stage_subtask import StageSubtask
-from penstock.engine.stages.task_host import TaskHost
+from penstock.engine.stages.task_host import TaskHost, TaskSetup
+from penstock.engine.stages.task_report import Report
 
 
 class LiveTaskHost(TaskHost):
-    """A `TaskHost` whose subtasks let records flow."""
+    """A `TaskHost` whose subtasks let records flow.
+
+    A worker has one task of a Spark job, for as long as that lasts. The next Spark job may give it another one: then
+    it lets go of the one before, whose consumer would go on fetching, and whose state would be here and there.
+    """
 
     source_subtask: type[SourceSubtask] = LiveSourceSubtask
     stage_subtask: type[StageSubtask] = LiveStageSubtask
+
+    def __init__(self, files_root: Callable[[], str]) -> None:
+        super().__init__(files_root)
+        self._spark_jobs: dict[str, str] = {}
+
+    def run_source(
+        self, setup: TaskSetup, header: EpochHeader, subtask: int, reads: Sequence[PlannedRead], report: Report
+    ) -> Iterator[Envelope]:
+        """A task of stage 0."""
+        self._let_go_of_others(header, 0, subtask)
+        return super().run_source(setup, header, subtask, reads, report)
+
+    def run_stage(
+        self,
+        setup: TaskSetup,
+        header: EpochHeader,
+        stage: int,
+        subtask: int,
+        incoming: Iterable[Envelope],
+        report: Report,
+    ) -> Iterator[Envelope]:
+        """A task of a later stage."""
+        self._let_go_of_others(header, stage, subtask)
+        return super().run_stage(setup, header, stage, subtask, incoming, report)
+
+    def _let_go_of_others(self, header: EpochHeader, stage: int, subtask: int) -> None:
+        assert isinstance(header, LiveHeader)
+        if self._spark_jobs.get(header.job_id) == header.spark_job:
+            return
+        self._spark_jobs[header.job_id] = header.spark_job
+        # What a run before has left is no longer there: it was dropped, not closed.
+        self._enter_run(header)
+        others: list[SourceSubtask | StageSubtask] = [
+            self._sources.pop(key)
+            for key in [*self._sources]
+            if key[0] == header.job_id and (0, key[2]) != (stage, subtask)
+        ]
+        others += [
+            self._subtasks.pop(key)
+            for key in [*self._subtasks]
+            if key[0] == header.job_id and key[2:] != (stage, subtask)
+        ]
+        for each in others:
+            try:
+                each.close()
+            except Exception as error:
+                job_logger(**each.about).warning(
+                    "a function that another worker goes on with could not be closed: %s: %s",
+                    type(error).__name__,
+                    error,
+                )
