@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import ClassVar
 
 import pytest
 
@@ -10,7 +11,7 @@ from penstock.common import Configuration, Types, WatermarkStrategy
 from penstock.common.errors import JobExecutionException
 from penstock.common.time import Time
 from penstock.datastream import OutputTag, StreamExecutionEnvironment
-from penstock.datastream.functions import BroadcastProcessFunction, KeyedProcessFunction, ProcessFunction
+from penstock.datastream.functions import BroadcastProcessFunction, KeyedProcessFunction, ProcessFunction, SinkFunction
 from penstock.datastream.state import MapStateDescriptor
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.testing import VirtualClock
@@ -72,6 +73,23 @@ def test_processing_time_passes_within_an_epoch() -> None:
     source = ListSource(timed([("a", 1)]), timed(pairs(1, 8)), record_type=PAIRS, per_epoch=4)
     stream = env.from_source(source, None, "pairs").key_by(lambda pair: pair[0]).process(Reminder(), Types.STRING())
     assert set(stream.execute_and_collect()) == {"a", "key-0"}
+
+
+class Timed(SinkFunction):
+    """Notes what time it is when records come."""
+
+    seen: ClassVar[set[int]] = set()
+
+    def invoke(self, value, context):
+        self.seen.add(context.current_processing_time())
+
+
+def test_processing_time_passes_for_sinks_too() -> None:
+    env = environment("pipelined", execution__pipelined__epoch="300 ms")
+    source = ListSource(timed(pairs(1, 8)), record_type=PAIRS, per_epoch=8)
+    env.from_source(source, None, "pairs").set_parallelism(1).add_sink(Timed()).set_parallelism(1)
+    env.execute()
+    assert len(Timed.seen) == 4, "two records come at a time"
 
 
 class Sorting(ProcessFunction):

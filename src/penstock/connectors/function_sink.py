@@ -92,7 +92,7 @@ class _RecordContext(SinkContext):
         self.time: int | None = None
 
     def current_processing_time(self) -> int:
-        return self._context.processing_time
+        return self._context.current_processing_time()
 
     def current_watermark(self) -> int:
         return self._context.current_watermark()

@@ -55,8 +55,8 @@ class SinkWriterContext:
     storage: CheckpointStorage
     staging: str
     """The beginning of the names in `storage` that belong to this writer in this epoch."""
-    processing_time: int = 0
-    """Constant within an epoch."""
+    current_processing_time: Callable[[], int] = lambda: 0
+    """In ms. It passes within an epoch only in pipelined mode, where epochs last."""
     current_watermark: Callable[[], int] = lambda: MIN_WATERMARK
     """How far event time has come, in ms."""
     runtime_context: RuntimeContext | None = None

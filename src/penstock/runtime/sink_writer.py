@@ -112,7 +112,7 @@ class SinkWriterOperator(CheckpointedOperator):
             epoch=context.epoch,
             storage=context.storage,
             staging=context.staging,
-            processing_time=context.processing_time,
+            current_processing_time=lambda: context.processing_time,
             current_watermark=lambda: self.current_watermark,
             runtime_context=self._runtime_context,
         )

@@ -64,7 +64,9 @@ class SinkRun:
         epoch = EpochId(1, self.number)
         tokens = {}
         for subtask, records in enumerate(of_subtasks):
-            context = SinkWriterContext("job", "out", subtask, 2, epoch, self.storage, "", processing_time=now)
+            context = SinkWriterContext(
+                "job", "out", subtask, 2, epoch, self.storage, "", current_processing_time=lambda: now
+            )
             writer = self.sink.create_writer(context)
             if records:
                 writer.write(Batch(codec_for(self.type_info), values=list(records), timestamps=times))

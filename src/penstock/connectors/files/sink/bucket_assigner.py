@@ -23,7 +23,7 @@ from penstock.expressions.expression import Expression
 class BucketContext:
     """The times that an assigner may ask for."""
 
-    _processing_time: int
+    _processing_time: Callable[[], int]
     _watermark: Callable[[], int]
     _timestamp: int | None = None
 
@@ -36,8 +36,8 @@ class BucketContext:
         return self._watermark()
 
     def current_processing_time(self) -> int:
-        """The time of the epoch in ms."""
-        return self._processing_time
+        """The time in ms; constant within an epoch, except in pipelined mode, where epochs last."""
+        return self._processing_time()
 
     def of_record(self, timestamp: int | None) -> BucketContext:
         """The context of one record."""

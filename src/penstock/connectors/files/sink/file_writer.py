@@ -71,7 +71,7 @@ class FileWriter(SinkWriter):
         self._settings = settings
         self._context = context
         self._staging = settings.staging_of(context.uid, context.job_id, context.epoch)
-        self._times = BucketContext(context.processing_time, context.current_watermark)
+        self._times = BucketContext(context.current_processing_time, context.current_watermark)
         self._open: dict[str, _StagedFile] = {}
         """By bucket, the one that was written to last at the end."""
         self._counts: dict[str, int] = {}
