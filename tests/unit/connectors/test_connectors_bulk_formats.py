@@ -16,6 +16,7 @@ from penstock.common.codecs import codec_for
 from penstock.common.errors import ConfigurationError, SourceError, UnsupportedError
 from penstock.common.serialization import BulkWriterFactory, DeserializationError
 from penstock.connectors.files import FileSource, ParquetFormat
+from penstock.connectors.files.writers.columnar import ArrowWriters, OrcWriters, ParquetWriters
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.formats.arrow import ArrowDeserializationSchema, ArrowSerializationSchema
 from penstock.datastream.formats.avro import AvroBulkWriters, AvroInputFormat, AvroSchema, GenericRecordAvroTypeInfo
@@ -43,6 +44,21 @@ def write(path: Path, factory: BulkWriterFactory, type_info, records) -> None:
 @pytest.fixture
 def read(run_source):
     return lambda path, file_format: run_source(FileSource.for_bulk_file_format(file_format, str(path)).build()).epoch()
+
+
+@pytest.mark.parametrize("writers", [ArrowWriters(), ParquetWriters(), OrcWriters()])
+def test_records_that_come_one_by_one_make_the_file_that_they_make_together(tmp_path, writers):
+    rows = [Row(id=number, name=f"name {number}") for number in range(2000)]
+    sizes = []
+    for records_at_once in (1, 2000):
+        path = tmp_path / str(records_at_once)
+        with path.open("wb") as file:
+            writer = writers.for_records(ROW).create(file)
+            for start in range(0, 2000, records_at_once):
+                writer.write(Batch(codec_for(ROW), values=rows[start : start + records_at_once]))
+            writer.finish()
+        sizes.append(path.stat().st_size)
+    assert sizes[0] < 1.1 * sizes[1]
 
 
 def schema_builder():

@@ -16,6 +16,7 @@ from penstock.common.errors import UnsupportedError
 from penstock.common.serialization import BulkWriter, RowDataBulkWriterFactory
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.declared_rows import DeclaredRow, check_fits, file_records
+from penstock.connectors.gathered_batches import GatheredBatches
 
 _ROW_GROUP_BYTES = 16 << 20
 
@@ -27,16 +28,14 @@ class _TableWriter(BulkWriter):
         self._factory = factory
         self._file = file
         self._writer: Any = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_bytes = 0
+        self._waiting = GatheredBatches()
 
     def write(self, batch: Batch) -> None:
         self.write_records(file_records(batch, self._factory.declared))
 
     def write_records(self, records: pa.RecordBatch) -> None:
         self._waiting.append(records)
-        self._waiting_bytes += records.nbytes
-        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+        if self._waiting.nbytes >= _ROW_GROUP_BYTES:
             self._write_table()
 
     def finish(self) -> None:
@@ -46,12 +45,10 @@ class _TableWriter(BulkWriter):
             self._writer.close()
 
     def _write_table(self) -> None:
-        table = pa.Table.from_batches(self._waiting)
+        table = pa.Table.from_batches(self._waiting.take())
         if self._writer is None:
             self._writer = self._factory.open_file(pa.PythonFile(self._file, "w"), table.schema)
         self._factory.write_table(self._writer, table)
-        self._waiting = []
-        self._waiting_bytes = 0
 
 
 @dataclass(frozen=True)
