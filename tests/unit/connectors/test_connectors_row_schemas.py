@@ -69,6 +69,7 @@ def test_the_settings_of_a_csv_line() -> None:
         (b"x,1,2,3", None),
         (b"", None),
         (b"x,99999999999,1", None),
+        (b"x,0x10,1", None),
     ],
 )
 def test_a_csv_message_is_read_as_flink_reads_it(message: bytes, row: tuple[Any, ...] | None) -> None:

@@ -52,7 +52,8 @@ class CsvColumns:
             return None
         if self.quote is not None and self.quote.encode() in data:
             return None
-        if data.startswith(codecs.BOM_UTF8):  # which Arrow takes for the beginning of a file
+        # The one Arrow takes for the beginning of a file, of the others it makes integers.
+        if data.startswith(codecs.BOM_UTF8) or b"0x" in data or b"0X" in data:
             return None
         try:
             table = pyarrow.csv.read_csv(
