@@ -64,6 +64,7 @@ def test_no_lines_are_no_records():
         ('{"id": 9223372036854775808}', "field id: 9223372036854775808 is not in the range of LONG"),
         ('{"cents": "x"}', 'field cents: "x" is not a number'),
         ('{"cents": 1e999}', "is not in the range of a float"),
+        (f'{{"id": {"7" * 5000}}}', "77... is not a number that can be read: it has too many digits"),
         ('{"card": 5}', "field card: 5 is not a string"),
     ],
 )
@@ -72,7 +73,7 @@ def test_the_first_line_that_is_wrong_is_named_with_the_reason(line, reason):
         rows(PAYMENT, '{"id": 1}', "", line, '{"id": false}')
     assert caught.value.index == 2
     assert reason in caught.value.reason
-    assert caught.value.shown() == line
+    assert caught.value.shown() in (line, f"{line[:300]}...")
 
 
 def test_a_null_as_the_first_document_does_not_crash_the_process():

@@ -75,6 +75,8 @@ def _basic_reader(basic_type: BasicType) -> FieldReader:
 
 
 def _mismatch(value: Any, expected: str) -> ValueError:
+    if isinstance(value, BoundlessNumber):
+        expected = "a number that can be read: it has too many digits, or too great an exponent"
     shown = str(value) if isinstance(value, decimal.Decimal | BoundlessNumber) else json.dumps(value, default=str)
     return ValueError(f"{shown if len(shown) <= 100 else shown[:100] + '...'} is not {expected}")
 
@@ -217,7 +219,7 @@ def _with_floats(value: Any) -> Any:
         case decimal.Decimal():
             return float(value)
         case BoundlessNumber():
-            raise _mismatch(value, "a number that Python reads")
+            raise _mismatch(value, "a number")
         case list():
             return [_with_floats(each) for each in value]
         case dict():
