@@ -30,8 +30,6 @@ class _Followed:
     end: int | None
     records: int = 0
     bytes: int = 0
-    seen_to: int = 0
-    """Up to here there were no more messages."""
 
     @property
     def is_finished(self) -> bool:
@@ -61,10 +59,6 @@ class KafkaLiveReader(LiveReader):
         is_at = {partition: each.offset for partition, each in self._followed.items()}
         if is_at != {partition: each.offset for partition, each in before.items()}:
             self._reader.assign([(*partition, offset) for partition, offset in is_at.items()])
-            return
-        for partition, each in self._followed.items():
-            # The consumer, which goes on, does not say it again.
-            each.seen_to = before[partition].seen_to
 
     def poll(self, seconds: float) -> list[tuple[int, Batch]]:  # noqa: D102
         arrived: dict[tuple[str, int], list[Any]] = {}
@@ -111,7 +105,7 @@ class KafkaLiveReader(LiveReader):
             return True
         # What an open transaction has written so far is behind the end, and does not wait for anybody here.
         was_just_empty = perf_counter() - self._empty_at < _JUST_SECONDS
-        return not was_just_empty and end > max(followed.offset, followed.seen_to)
+        return not was_just_empty and end > followed.offset
 
     def close(self) -> None:  # noqa: D102
         self._followed = {}
@@ -124,8 +118,6 @@ class KafkaLiveReader(LiveReader):
         return first + self._reader.take(0, self.most_records - 1) if first and self.most_records > 1 else first
 
     def _reach_end(self, followed: _Followed, event: Any) -> None:
-        """The partition has no more messages for now; before a stop there may be only marks of transactions."""
+        """The partition has no more messages for now: marks of transactions, and what was aborted, do not wait."""
         if self._reader.is_end(event, event.topic(), event.partition(), followed.offset):
-            followed.seen_to = event.offset()
-            if followed.end is not None and event.offset() >= followed.end:
-                followed.offset = followed.end
+            followed.offset = max(followed.offset, event.offset())
