@@ -35,7 +35,9 @@ def options_page() -> str:
         default = option.default.name if isinstance(option.default, Enum) else option.default
         shown = "" if default is None else f"`{default}`"
         variable = f"`{option.environment_variable}`" if option.environment_variable else ""
-        lines.append(f"| `{option.key}` | {shown} | {variable} | {option.description} |")
+        others = ", ".join(f"`{key}`" for key in option.other_keys)
+        meaning = f"{option.description} In Flink also {others}." if others else option.description
+        lines.append(f"| `{option.key}` | {shown} | {variable} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 

@@ -58,10 +58,8 @@ def collect_options(
         ):
             if value is not None:
                 configuration.set_string(key, value)
-        values = configuration.to_dict()
-        for option in options.ALL_OPTIONS:
-            if option.key in values:
-                option.parsed(values[option.key])
+        for option in filter(configuration.contains, options.ALL_OPTIONS):
+            configuration.get(option)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from error
     return configuration

@@ -48,12 +48,6 @@ CHECKPOINT_RETENTION = ConfigOption(
     "DELETE_ON_CANCELLATION (it stays after a failure only), NO_EXTERNALIZED_CHECKPOINTS (it goes in any case). Where "
     "it is not set, the checkpoint stays.",
 )
-NUM_RETAINED = ConfigOption[int | None](
-    "execution.checkpointing.num-retained",
-    positive(parse_integer),
-    None,
-    "Flink's name for state.retained-checkpoints.",
-)
 STANDBY = ConfigOption(
     "execution.standby",
     parse_boolean,

@@ -25,14 +25,21 @@ class ConfigOption(Generic[T]):
     default: T
     description: str = ""
     environment_variable: str | None = None
-    """Read where the configuration does not have the key."""
+    """Read where the configuration has none of the keys."""
+    other_keys: tuple[str, ...] = ()
+    """Other names of the option in Flink, read where the configuration does not have the key."""
 
-    def parsed(self, value: Any) -> T:
-        """The option's value for what is configured."""
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the option; the first one that is set counts."""
+        return (self.key, *self.other_keys)
+
+    def parsed(self, value: Any, key: str | None = None) -> T:
+        """The option's value for what is configured under one of its keys."""
         try:
             return self.parse(value)
         except ValueError as error:
-            raise ConfigurationError(f"{self.key} = {value!r} cannot be used: {error}") from None
+            raise ConfigurationError(f"{key or self.key} = {value!r} cannot be used: {error}") from None
 
 
 def parse_text(value: Any) -> str:
@@ -130,12 +137,13 @@ def parse_list(value: Any) -> list[str]:
     raise ValueError("a list of words, or words with commas between them, is expected")
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
-    """A parser for one of several words."""
+def one_of(*choices: str, same: Mapping[str, str] | None = None) -> Callable[[Any], str]:
+    """A parser for one of several words; `same` has other words for them."""
+    words = {**{choice: choice for choice in choices}, **(same or {})}
 
     def parse_choice(value: Any) -> str:
-        if isinstance(value, str) and value.strip().lower() in choices:
-            return value.strip().lower()
+        if isinstance(value, str) and value.strip().lower() in words:
+            return words[value.strip().lower()]
         raise ValueError(f"one of {', '.join(choices)} is expected")
 
     return parse_choice

@@ -37,8 +37,9 @@ class Configuration:
 
     def get(self, option: ConfigOption[T]) -> T:
         """The value of an option: what is set, else what its environment variable says, else its default."""
-        if option.key in self._values:
-            return option.parsed(self._values[option.key])
+        for key in option.keys:
+            if key in self._values:
+                return option.parsed(self._values[key], key)
         if option.environment_variable is not None and os.environ.get(option.environment_variable):
             return option.parsed(os.environ[option.environment_variable])
         return option.default
@@ -102,6 +103,10 @@ class Configuration:
     def contains_key(self, key: str) -> bool:
         """Whether a key is set."""
         return key in self._values
+
+    def contains(self, option: ConfigOption[Any]) -> bool:
+        """Whether an option is set, by whichever of its keys."""
+        return not self._values.keys().isdisjoint(option.keys)
 
     def remove_config(self, key: str) -> bool:
         """Removes a key; tells whether it was there."""

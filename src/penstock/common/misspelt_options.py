@@ -17,7 +17,7 @@ def misspelt_options(configuration: Configuration) -> dict[str, str]:
     >>> misspelt_options(Configuration().set_string("execution.checkpoint.dir", "/data"))
     {'execution.checkpoint.dir': 'execution.checkpointing.dir'}
     """
-    known = {option.key for option in ALL_OPTIONS}
+    known = {key for option in ALL_OPTIONS for key in option.keys}
     others = [key for key in configuration.to_dict() if key not in known and not key.startswith("spark.")]
     nearest = {key: get_close_matches(key, sorted(known), n=1, cutoff=_ALIKE) for key in others}
     return {key: found[0] for key, found in nearest.items() if found}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock.common.checkpoint_options import (
     CHECKPOINT_INTERVAL,
     CHECKPOINT_MIN_PAUSE,
     CHECKPOINT_MODE,
     CHECKPOINT_RETENTION,
     CHECKPOINT_TIMEOUT,
-    NUM_RETAINED,
     STANDBY,
     STANDBY_TIMEOUT,
     TOLERABLE_FAILURES,
@@ -121,12 +122,15 @@ CHECKPOINT_DIRECTORY = ConfigOption[str | None](
     parse_text,
     None,
     "Where manifests, state and staged output live; unset: a temporary directory that ends with the job.",
+    other_keys=("state.checkpoints.dir", "state.backend.fs.checkpointdir"),
 )
 STATE_BACKEND = ConfigOption[str | None](
     "state.backend",
-    one_of("lmdb", "memory"),
+    one_of("lmdb", "memory", same={"rocksdb": "lmdb", "forst": "lmdb", "hashmap": "memory"}),
     None,
-    "Where workers keep state between epochs; unset: lmdb on Spark, memory on the local engine.",
+    "Where workers keep state between epochs: lmdb, on disk (also by Flink's words rocksdb and forst), or memory "
+    "(hashmap); unset: lmdb on Spark, memory on the local engine.",
+    other_keys=("state.backend.type",),
 )
 STATE_LOCAL_DIRECTORY = ConfigOption[str | None](
     "state.local-dir",
@@ -139,6 +143,7 @@ RETAINED_CHECKPOINTS = ConfigOption(
     positive(parse_integer),
     10,
     "From how many of the newest epochs the job can be started again.",
+    other_keys=("execution.checkpointing.num-retained", "state.checkpoints.num-retained"),
 )
 LOG_LEVEL = ConfigOption(
     "logging.level",
@@ -157,6 +162,7 @@ OPERATOR_CHAINING = ConfigOption(
     parse_boolean,
     True,
     "Whether neighbouring operators share a task where they can.",
+    other_keys=("pipeline.operator-chaining",),
 )
 DISABLED_RULES = ConfigOption[list[str]](
     "optimizer.disabled-rules",
@@ -226,7 +232,7 @@ CEP_MAX_PARTIAL_MATCHES = ConfigOption(
     "How many partial matches of a pattern a key may have; the job fails when there are more.",
 )
 
-ALL_OPTIONS = (
+ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     ENGINE,
     RUNTIME_MODE,
     LATENCY,
@@ -249,7 +255,6 @@ ALL_OPTIONS = (
     CHECKPOINT_MIN_PAUSE,
     TOLERABLE_FAILURES,
     CHECKPOINT_RETENTION,
-    NUM_RETAINED,
     STANDBY,
     STANDBY_TIMEOUT,
     SAVEPOINT_PATH,

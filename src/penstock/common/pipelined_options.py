@@ -39,6 +39,7 @@ BUFFER_TIMEOUT = ConfigOption(
     parse_buffer_timeout,
     100,
     "Pipelined: how long records wait for others on their way to the next stage, at most; 0: they do not; unset: 5 ms.",
+    other_keys=("execution.buffer-timeout",),
 )
 BUFFER_TIMEOUT_ENABLED = ConfigOption(
     "execution.buffer-timeout.enabled",
@@ -81,4 +82,4 @@ def live_buffer_timeout(configuration: Configuration) -> int:
     timeout = buffer_timeout(configuration)
     if timeout == _WITHOUT_END:
         return _UNLIMITED_BUFFER_TIMEOUT_MS
-    return timeout if configuration.contains_key(BUFFER_TIMEOUT.key) else _LIVE_BUFFER_TIMEOUT_MS
+    return timeout if configuration.contains(BUFFER_TIMEOUT) else _LIVE_BUFFER_TIMEOUT_MS

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.common.config_options import ConfigOption, one_of, parse_integer, parse_number, positive
 from penstock.common.time import parse_duration
 
-_NAMES = {
-    "none": "none",
+_FLINKS_OTHER_WORDS = {
     "off": "none",
     "disable": "none",
-    "fixed-delay": "fixed-delay",
     "fixeddelay": "fixed-delay",
-    "failure-rate": "failure-rate",
     "failurerate": "failure-rate",
-    "exponential-delay": "exponential-delay",
     "exponentialdelay": "exponential-delay",
 }
 
-
-def _strategy(value: Any) -> str:
-    return _NAMES[one_of(*_NAMES)(value)]
-
-
 RESTART_STRATEGY = ConfigOption[str | None](
     "restart-strategy.type",
-    _strategy,
+    one_of("none", "fixed-delay", "failure-rate", "exponential-delay", same=_FLINKS_OTHER_WORDS),
     None,
     "What follows a failure: none (the job fails), fixed-delay, failure-rate or exponential-delay. A restarted job "
     "goes on from its last committed epoch. Unset: exponential-delay for a stream with a checkpoint directory or "
     "interval, else none.",
     environment_variable="PENSTOCK_RESTART_STRATEGY",
+    other_keys=("restart-strategy",),
 )
 FIXED_DELAY_ATTEMPTS = ConfigOption(
     "restart-strategy.fixed-delay.attempts",

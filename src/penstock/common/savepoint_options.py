@@ -10,6 +10,7 @@ SAVEPOINT_PATH = ConfigOption[str | None](
     None,
     "The savepoint, or the checkpoint directory of another job, that a job starts from whose own checkpoint directory "
     "is empty.",
+    other_keys=("execution.state-recovery.path",),
 )
 IGNORE_UNCLAIMED_STATE = ConfigOption(
     "execution.savepoint.ignore-unclaimed-state",
@@ -17,10 +18,12 @@ IGNORE_UNCLAIMED_STATE = ConfigOption(
     False,
     "Whether state may be left behind that the program has no operator for, and output that may not be published yet "
     "and that it has no sink for.",
+    other_keys=("execution.state-recovery.ignore-unclaimed-state",),
 )
 SAVEPOINT_DIRECTORY = ConfigOption[str | None](
     "execution.checkpointing.savepoint-dir",
     parse_text,
     None,
     "Where savepoints go that are asked for without a directory.",
+    other_keys=("state.savepoints.dir", "savepoints.state.backend.fs.dir"),
 )

@@ -149,7 +149,6 @@ def _minimum_spacing(configuration: Configuration) -> int:
 
 
 def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _CheckpointPlace) -> EpochSettings:
-    retained = configuration.get(options.NUM_RETAINED) or configuration.get(options.RETAINED_CHECKPOINTS)
     # In pipelined mode records would stand still while nothing but the next epoch is waited for.
     waits = not is_pipelined(configuration)
     settings = EpochSettings(
@@ -159,13 +158,13 @@ def _epoch_settings(configuration: Configuration, job: CompiledJob, place: _Chec
             job.stage_parallelism[0],
         ),
         bounded=job.batch,
-        retained=retained,
+        retained=configuration.get(options.RETAINED_CHECKPOINTS),
         minimum_spacing_ms=_minimum_spacing(configuration),
         minimum_pause_ms=configuration.get(options.CHECKPOINT_MIN_PAUSE) if waits else 0,
         watermark_interval=configuration.get(options.AUTO_WATERMARK_INTERVAL),
         target_latency_ms=configuration.get(options.TARGET_LATENCY) if waits else None,
     )
-    if configuration.contains_key(options.TOLERABLE_FAILURES.key):
+    if configuration.contains(options.TOLERABLE_FAILURES):
         settings = dataclasses.replace(settings, attempts=configuration.get(options.TOLERABLE_FAILURES))
     if place.temporary:
         return settings
@@ -251,10 +250,9 @@ class _CheckpointPlace:
         configured = configuration.get(options.CHECKPOINT_DIRECTORY)
         if not configured:
             return _CheckpointPlace(tempfile.mkdtemp(prefix="penstock-checkpoint-"), True)
-        retention = options.CHECKPOINT_RETENTION
-        if not configuration.contains_key(retention.key):
+        if not configuration.contains(options.CHECKPOINT_RETENTION):
             return _CheckpointPlace(configured, False)
-        return _CheckpointPlace(configured, False, _KEPT_AFTER[configuration.get(retention)])
+        return _CheckpointPlace(configured, False, _KEPT_AFTER[configuration.get(options.CHECKPOINT_RETENTION)])
 
     def release(self) -> None:
         if self.temporary:

@@ -114,6 +114,35 @@ def test_options_take_what_people_write(option: ConfigOption[Any], given: Any, v
 
 
 @pytest.mark.parametrize(
+    ("key", "option", "given", "value"),
+    [
+        ("execution.state-recovery.path", options.SAVEPOINT_PATH, "/there", "/there"),
+        ("execution.state-recovery.ignore-unclaimed-state", options.IGNORE_UNCLAIMED_STATE, "true", True),
+        ("state.checkpoints.dir", options.CHECKPOINT_DIRECTORY, "/there", "/there"),
+        ("state.savepoints.dir", options.SAVEPOINT_DIRECTORY, "/there", "/there"),
+        ("state.checkpoints.num-retained", options.RETAINED_CHECKPOINTS, "3", 3),
+        ("execution.checkpointing.num-retained", options.RETAINED_CHECKPOINTS, "3", 3),
+        ("state.backend.type", options.STATE_BACKEND, "rocksdb", "lmdb"),
+        ("state.backend", options.STATE_BACKEND, "HashMap", "memory"),
+        ("restart-strategy", options.RESTART_STRATEGY, "fixeddelay", "fixed-delay"),
+        ("pipeline.operator-chaining", options.OPERATOR_CHAINING, "false", False),
+        ("execution.buffer-timeout", options.BUFFER_TIMEOUT, "10 ms", 10),
+    ],
+)
+def test_options_are_read_under_all_names_that_flink_has_for_them(
+    key: str, option: ConfigOption[Any], given: str, value: Any
+) -> None:
+    assert Configuration().set_string(key, given).get(option) == value
+
+
+def test_of_two_names_of_an_option_the_first_counts_and_a_value_is_refused_by_the_name_that_has_it() -> None:
+    configuration = Configuration().set_string("state.checkpoints.dir", "/older")
+    assert configuration.set(options.CHECKPOINT_DIRECTORY, "/newer").get(options.CHECKPOINT_DIRECTORY) == "/newer"
+    with pytest.raises(ConfigurationError, match=r"^state.backend.type = 'redis' cannot be used"):
+        Configuration().set_string("state.backend.type", "redis").get(options.STATE_BACKEND)
+
+
+@pytest.mark.parametrize(
     ("option", "given", "says"),
     [
         (options.ENGINE, "flink", "one of spark, local is expected"),
@@ -136,7 +165,9 @@ def test_options_refuse_the_rest(option: ConfigOption[Any], given: Any, says: st
 def test_every_option_is_listed_once_and_described() -> None:
     defined = {id(value): value for value in vars(options).values() if isinstance(value, ConfigOption)}
     assert {option.key for option in options.ALL_OPTIONS} == {option.key for option in defined.values()}
-    assert len({option.key for option in options.ALL_OPTIONS}) == len(options.ALL_OPTIONS) == len(defined)
+    keys = [key for option in options.ALL_OPTIONS for key in option.keys]
+    assert len(set(keys)) == len(keys)
+    assert len(options.ALL_OPTIONS) == len(defined)
     assert all(option.description.endswith(".") for option in options.ALL_OPTIONS)
 
 

@@ -57,7 +57,7 @@ def _with_settings(configuration: Configuration) -> Configuration:
     for key, value in SETTINGS_AT_START.items():
         if not settings.contains_key(key):
             settings.set_string(key, value)
-    has_master = settings.contains_key(options.SPARK_MASTER.key) or "SPARK_MASTER" in os.environ
+    has_master = settings.contains(options.SPARK_MASTER) or "SPARK_MASTER" in os.environ
     if not has_master and "PYSPARK_GATEWAY_PORT" not in os.environ:
         settings.set_string(options.SPARK_MASTER.key, _LOCAL_MASTER)
     return settings

@@ -63,7 +63,7 @@ class SparkEngine:
         python = self._configuration.get(options.PYTHON_EXECUTABLE)
         if python is not None:
             settings.setdefault(SPARK_PYTHON, python)
-        given = self._configuration.contains_key(options.SPARK_MASTER.key) or "SPARK_MASTER" in os.environ
+        given = self._configuration.contains(options.SPARK_MASTER) or "SPARK_MASTER" in os.environ
         # A program that spark-submit runs has its master from there.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         master = None if submitted and not given else self._configuration.get(options.SPARK_MASTER)
@@ -85,4 +85,4 @@ class SparkEngine:
 
     def _timeout_seconds(self) -> float | None:
         timeout = options.CHECKPOINT_TIMEOUT
-        return self._configuration.get(timeout) / 1000 if self._configuration.contains_key(timeout.key) else None
+        return self._configuration.get(timeout) / 1000 if self._configuration.contains(timeout) else None
