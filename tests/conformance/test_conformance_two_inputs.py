@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.common import Types
+from penstock.common import Row, Types
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.functions import (
     CoFlatMapFunction,
@@ -100,7 +100,7 @@ class Join(KeyedCoProcessFunction):
             yield name, value[1]
 
     def process_element2(self, value: tuple[int, str], ctx: Any) -> Iterator[tuple[str, int]]:
-        assert ctx.get_current_key() == value[0]
+        assert ctx.get_current_key() in (value[0], Row(f0=value[0]))
         self.name.update(value[1])
         for amount in self.waiting.get():
             yield value[1], amount
@@ -121,3 +121,9 @@ def test_a_join_of_two_keyed_streams(env: StreamExecutionEnvironment) -> None:
 def test_keys_given_after_connect(env: StreamExecutionEnvironment) -> None:
     connected = env.from_collection(ORDERS).connect(env.from_collection(NAMES)).key_by(lambda o: o[0], lambda n: n[0])
     assert Counter(connected.process(Join()).execute_and_collect()) == JOINED
+
+
+def test_a_type_of_keys_that_one_stream_declares_is_that_of_both(env: StreamExecutionEnvironment) -> None:
+    orders = env.from_collection(ORDERS).key_by(lambda o: Row(o[0]), key_type=Types.ROW([Types.LONG()]))
+    names = env.from_collection(NAMES).key_by(lambda n: Row(n[0]))
+    assert Counter(orders.connect(names).process(Join()).execute_and_collect()) == JOINED

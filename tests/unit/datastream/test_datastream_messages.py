@@ -91,6 +91,7 @@ TAG = OutputTag("t", Types.STRING())
         (lambda s: s.connect([1]), "connect: `stream` is [1] (list)"),
         (lambda s: s.connect(s).process(Both()), "the connected streams are not keyed"),
         (lambda s: s.connect(s).map(Double()), "map: `func` is"),
+        (lambda s: s.connect(s).key_by("f0", "f1").process(Both()), "process: the keys have different types"),
         (lambda s: s.broadcast(ValueStateDescriptor("v", Types.INT())), "expected a MapStateDescriptor"),
         (lambda s: s.partition_custom(None, lambda r: r), "partitioner"),
         (lambda s: s.set_parallelism(1).rebalance().map(str).set_parallelism(0), "`parallelism` is 0 (int)"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.datastream.arguments import check_instance, refuse
 from penstock.datastream.batch_functions import co_process_batches
+from penstock.datastream.join_keys import exchanged, key_exchange, unified_keys
 from penstock.datastream.output_types import (
     BROADCAST_PROCESS,
     CO_FLAT_MAP,
@@ -73,7 +74,7 @@ class ConnectedStreams:
         ['number 1', 'text a']
         """
         check_instance("map", "func", func, (CoMapFunction,), "a CoMapFunction")
-        return self._transform("Co-Map", func, output_type_of("map", func, output_type, CO_MAP))
+        return self._transform("map", "Co-Map", func, output_type_of("map", func, output_type, CO_MAP))
 
     def flat_map(self, func: CoFlatMapFunction, output_type: TypeHint = None) -> DataStream:
         """Turns each record of either stream into any number of others.
@@ -89,7 +90,8 @@ class ConnectedStreams:
         [0, 1, 8, 9]
         """
         check_instance("flat_map", "func", func, (CoFlatMapFunction,), "a CoFlatMapFunction")
-        return self._transform("Co-Flat Map", func, output_type_of("flat_map", func, output_type, CO_FLAT_MAP))
+        resolved = output_type_of("flat_map", func, output_type, CO_FLAT_MAP)
+        return self._transform("flat_map", "Co-Flat Map", func, resolved)
 
     def process(self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeHint = None) -> DataStream:
         """Hands each record to the function's method for its stream; on keyed streams with state and timers.
@@ -127,7 +129,7 @@ class ConnectedStreams:
                 "call `key_by(selector1, selector2)` first"
             )
         resolved = output_type_of("process", func, output_type, CO_PROCESS)
-        return self._transform("Keyed Co-Process" if self.is_keyed else "Co-Process", func, resolved)
+        return self._transform("process", "Keyed Co-Process" if self.is_keyed else "Co-Process", func, resolved)
 
     def process_batches(
         self,
@@ -160,11 +162,19 @@ class ConnectedStreams:
         """
         return co_process_batches(self, func, output_type, format, timestamp_column)
 
-    def _transform(self, name: str, func: Any, resolved: ResolvedType) -> DataStream:
+    def _transform(self, method: str, name: str, func: Any, resolved: ResolvedType) -> DataStream:
+        inputs = self.stream1.upstreams, self.stream2.upstreams
+        if self.is_keyed:
+            first, second = unified_keys(
+                method,
+                key_exchange(method, "the first stream", self.stream1),
+                key_exchange(method, "the second stream", self.stream2),
+            )
+            inputs = exchanged(self.stream1, first), exchanged(self.stream2, second)
         return self.stream1.program.transform(
             CoProcessNode,
             name,
-            (self.stream1.upstreams, self.stream2.upstreams),
+            inputs,
             resolved.type_info,
             type_is_declared=resolved.is_declared,
             emits_side_outputs=isinstance(func, CoProcessFunction | KeyedCoProcessFunction),
