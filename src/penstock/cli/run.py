@@ -58,6 +58,8 @@ def run(
     with watching(watcher):
         code = run_program(file, arguments, configuration)
         code = watcher.finish(code)
+    if code == 0 and not watcher.have_started:
+        click.echo(f"{file} ended without execute(): no job was started", err=True)
     sys.exit(code)
 
 
@@ -82,6 +84,11 @@ class _Jobs:
         self._clients.append(client)
         if self._table is not None:
             self._table.add(client)
+
+    @property
+    def have_started(self) -> bool:
+        """Whether there has been any."""
+        return bool(self._clients)
 
     def finish(self, code: int) -> int:
         """Waits for jobs that the program left running, or ends them if it failed; returns the exit code."""

@@ -41,6 +41,12 @@ def test_a_program_finds_its_neighbours_and_is_main(penstock: Command, program_f
     assert (sys.argv, sys.path) == (arguments, directories)
 
 
+def test_a_program_that_forgets_to_execute_is_told(penstock: Command, program_file: ProgramFile) -> None:
+    path = program_file(SUMS.replace("env.execute(", "print("))
+    assert ended(penstock("run", path), 0).stderr == f"{path} ended without execute(): no job was started\n"
+    assert "ended without" not in ended(penstock("run", program_file(SUMS)), 0).stderr
+
+
 SHOW_OPTIONS = """
     from penstock.common import Configuration
     from penstock.datastream import StreamExecutionEnvironment
