@@ -81,9 +81,10 @@ class JobClient(CommonJobClient):
 
     def cancel(self) -> CompletableFuture[Any]:
         """Ends the job after the epoch under way; what is committed stays and the job can be started again."""
-        self._cancel_asked = True
-        self._runner.cancel()
-        return CompletableFuture(self._result)
+        if not self._result.done():
+            self._cancel_asked = True
+            self._runner.cancel()
+        return self.get_job_execution_result()
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Writes a savepoint of the next epoch, into a new directory in the one that is given; the job goes on.
