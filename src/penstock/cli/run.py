@@ -92,7 +92,7 @@ class _Jobs:
 
     def finish(self, code: int) -> int:
         """Waits for jobs that the program left running, or ends them if it failed; returns the exit code."""
-        left = [client for client in self._clients if not client.status.is_terminal_state()]
+        left = [client for client in self._clients if not (client.is_asked_for and client.has_ended())]
         try:
             for client in left:
                 if code:

@@ -43,6 +43,8 @@ class JobClient(CommonJobClient):
         """The plan as it runs."""
         self._result: Future[JobExecutionResult] = Future()
         self._cancel_asked = False
+        self.is_asked_for = False
+        """Whether anybody has asked for the result, and is told when the job fails."""
         self._started = time.monotonic()
         self._ended: float | None = None
         self.checkpoint = checkpoint
@@ -130,6 +132,7 @@ class JobClient(CommonJobClient):
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """The result when the job has ended; raises `JobExecutionException` when it failed."""
+        self.is_asked_for = True
         return CompletableFuture(self._result)
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:

@@ -141,7 +141,7 @@ LEAVES_A_JOB = """
     from penstock.datastream import StreamExecutionEnvironment
     env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
     env.from_collection([1, 2]).map(lambda n: 4 // (n - {shift})).print()
-    env.execute_async()
+    client = env.execute_async()
 """
 
 
@@ -152,6 +152,16 @@ def test_a_job_that_the_program_leaves_running_is_waited_for(
     result = ended(penstock("run", program_file(LEAVES_A_JOB.format(shift=shift))), code)
     assert result.stdout == ("4\n2\n" if code == 0 else "")
     assert ("ZeroDivisionError" in result.stderr) == (code == 1)
+
+
+def test_a_job_that_has_failed_before_the_program_ends_is_told(penstock: Command, program_file: ProgramFile) -> None:
+    path = program_file(LEAVES_A_JOB.format(shift=1) + "\n    assert client.has_ended(within=60)\n")
+    assert "ZeroDivisionError" in ended(penstock("run", path), 1).stderr
+
+
+def test_a_failure_that_the_program_takes_care_of_is_not(penstock: Command, program_file: ProgramFile) -> None:
+    path = program_file(LEAVES_A_JOB.format(shift=1) + "\n    client.get_job_execution_result().exception()\n")
+    assert "ZeroDivisionError" not in ended(penstock("run", path), 0).stderr
 
 
 def test_live_counts_are_shown_on_standard_error(penstock: Command, program_file: ProgramFile) -> None:
