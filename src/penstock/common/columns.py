@@ -9,10 +9,10 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
-import cloudpickle
 import numpy as np
 import pyarrow as pa
 
+from penstock.common.by_value import pickled_by_value
 from penstock.common.errors import TypeMismatchError
 from penstock.common.time import Instant
 from penstock.common.typeinfo_basic import INSTANT_ARROW_TYPE, TypeInformation
@@ -301,7 +301,7 @@ class PickledColumn:
         if type(value) in _PLAIN_CLASSES:
             return pickle.dumps(value, 5)
         try:
-            return cloudpickle.dumps(value, 5)
+            return pickled_by_value(value)
         except Exception as error:
             raise TypeMismatchError(
                 f"{_shown(value)} of Python type {type(value).__qualname__} cannot be pickled: {error}",

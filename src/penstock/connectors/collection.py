@@ -6,9 +6,8 @@ import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import cloudpickle
-
 from penstock.common.batch import Batch
+from penstock.common.by_value import pickled_by_value
 from penstock.common.codecs import codec_for
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.live_rows import LiveRowsEnumerator, LiveRowsReader
@@ -44,8 +43,7 @@ class CollectionSource(Source, LiveSource):
         self._count = len(values)
         # Pickled now, so that a value which cannot travel fails at the user's line and not in a task.
         self._chunks: list[bytes] = [
-            cloudpickle.dumps(values[start : start + _CHUNK_VALUES], protocol=5)
-            for start in range(0, self._count, _CHUNK_VALUES)
+            pickled_by_value(values[start : start + _CHUNK_VALUES]) for start in range(0, self._count, _CHUNK_VALUES)
         ]
 
     def __len__(self) -> int:

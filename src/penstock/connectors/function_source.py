@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from penstock.common.batch import Batch
+from penstock.common.by_value import pickled_by_value
 from penstock.common.codecs import codec_for
 from penstock.common.errors import FailureReport, TypeMismatchError, UserFunctionError
 from penstock.common.typeinfo import TypeInformation
@@ -46,7 +45,7 @@ class FunctionSource(Source):
 
     def __init__(self, function: SourceFunction, type_info: TypeInformation, *, bounded: bool = False) -> None:
         # Pickled now: each run starts from a copy as the program made it, and what cannot travel fails here.
-        self._pickled: bytes = cloudpickle.dumps(function)
+        self._pickled: bytes = pickled_by_value(function)
         self._function_name = type(function).__name__
         self._type_info = type_info
         self._bounded = bounded

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-import cloudpickle
-
+from penstock.common.by_value import pickled_by_value
 from penstock.common.logs import about_the_same, logging_about
 from penstock.connectors.source_runtime_context import SourceRuntimeContext
 from penstock.functions.source_function import CheckpointedSourceFunction, SourceContext, SourceFunction
@@ -89,7 +88,7 @@ class RunningSource(SourceContext):
             state = b""
             if failure is None and isinstance(self.function, CheckpointedSourceFunction):
                 try:
-                    state = cloudpickle.dumps(self.function.snapshot_state())
+                    state = pickled_by_value(self.function.snapshot_state())
                 except Exception as error:
                     failure = error
         has_times = any(time is not None for time in waiting.timestamps)

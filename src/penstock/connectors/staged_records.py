@@ -7,10 +7,10 @@ import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import cloudpickle
 import pyarrow as pa
 
 from penstock.common.batch import Batch, RecordCodec
+from penstock.common.by_value import pickled_by_value
 from penstock.common.errors import StateCorruptionError
 from penstock.common.pickled_records import pickled_records
 from penstock.connectors.gathered_batches import GatheredBatches
@@ -34,7 +34,7 @@ class GatheredRecords:
     def append(self, batch: Batch) -> None:
         """Adds records; all are of one type."""
         if batch.codec.schema is None:
-            self._objects.append(pickled_records(batch.values, cloudpickle.dumps))
+            self._objects.append(pickled_records(batch.values, pickled_by_value))
             self.nbytes += len(self._objects[-1])
         else:
             rows = _rows_of(batch, batch.codec.schema)
@@ -51,7 +51,7 @@ def pack_records(batch: Batch) -> bytes:
     """The records as bytes: Arrow columns where their type has columns, else pickled."""
     schema = batch.codec.schema
     if schema is None:
-        return _OBJECTS + pickled_records(batch.values, cloudpickle.dumps)
+        return _OBJECTS + pickled_records(batch.values, pickled_by_value)
     return _packed([_rows_of(batch, schema)])
 
 

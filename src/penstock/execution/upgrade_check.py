@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-import cloudpickle
-
+from penstock.common.by_value import pickled_by_value
 from penstock.common.configuration import Configuration
 from penstock.common.errors import PenstockError, StateError
 from penstock.connectors.sink import EpochId
@@ -228,7 +228,7 @@ def _of_windows(
     store = MemoryStore()
     for key, value in entries.items():
         store.put(key, value)
-    operator = operator_for(cloudpickle.loads(cloudpickle.dumps(node)))
+    operator = operator_for(pickle.loads(pickled_by_value(node)))
     assert operator is not None
     try:
         operator.open(_context(node, snapshot, job, storage, store))
@@ -269,7 +269,7 @@ class _Nowhere:
 def _declared_states(
     node: Node, snapshot: JobSnapshot, job: CompiledJob, storage: CheckpointStorage
 ) -> list[DeclaredState]:
-    operator = operator_for(cloudpickle.loads(cloudpickle.dumps(node)))
+    operator = operator_for(pickle.loads(pickled_by_value(node)))
     if operator is None:
         return []
     context = _context(node, snapshot, job, storage, MemoryStore())

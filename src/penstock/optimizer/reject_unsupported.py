@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import cloudpickle
-
+from penstock.common.by_value import pickled_by_value
 from penstock.common.errors import PlanError
 from penstock.plan.naming import describe_node, qualified_name
 from penstock.plan.nodes import Edge, Node, SourceNode
@@ -46,7 +45,7 @@ def _exchange_parts(edge: Edge) -> Iterator[tuple[str, Any]]:
 
 def _check_travels(node: Node, role: str, part: Any) -> None:
     try:
-        cloudpickle.dumps(part)
+        pickled_by_value(part)
     except Exception as error:
         raise PlanError(
             f"the {role} of {describe_node(node)}, {qualified_name(part)}, cannot be sent to the tasks that "

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
-import cloudpickle
 import numpy as np
 
+from penstock.common.by_value import pickled_by_value
 from penstock.common.row import Row, restored
 
 ATOMS: frozenset[type[Any]] = frozenset(
@@ -53,7 +53,7 @@ def pickled(value: Any) -> bytes:
         return pickle.dumps(value, protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError):
         # Classes and functions that cannot be imported by their name go by value.
-        return cloudpickle.dumps(value, protocol=5)
+        return pickled_by_value(value)
 
 
 def _again(value: Any) -> Any:

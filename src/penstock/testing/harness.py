@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-import cloudpickle
-
 from penstock.common.batch import Batch
+from penstock.common.by_value import pickled_by_value
 from penstock.common.codecs import codec_for
 from penstock.common.configuration import Configuration
 from penstock.common.errors import ArgumentError
@@ -91,7 +91,7 @@ class Harness:
         self._side_outputs = _capture_side_outputs(result)
         plain = result.origin if isinstance(result, KeyedStream) else result
         plain.process(self._output).name(_OUTPUT).add_sink(ignore)
-        self._job = cloudpickle.dumps(compile_plan(optimize(env.get_plan("harness"))))
+        self._job = pickled_by_value(compile_plan(optimize(env.get_plan("harness"))))
         self._codecs = [codec_for(stream.get_type()) for stream in inputs]
         self._metrics = MetricGroup()
         self._processing_time = 0
@@ -189,7 +189,7 @@ class Harness:
             for name, text in subtask.union_lists().items():
                 lists.setdefault(name, []).append(text)
         place = self._parallelism, self._processing_time, tuple(self._watermarks)
-        return HarnessSnapshot(*place, entries, lists, describe_plan(cloudpickle.loads(self._job)))
+        return HarnessSnapshot(*place, entries, lists, describe_plan(pickle.loads(self._job)))
 
     def restore(self, snapshot: HarnessSnapshot) -> None:
         """Goes on from a snapshot, with new operators. The clock is where it was then.
@@ -200,7 +200,7 @@ class Harness:
             raise ArgumentError(f"restore: {snapshot!r} is no snapshot of a harness; expected what snapshot() returned")
         entries = snapshot.entries
         if snapshot.parallelism != self._parallelism:
-            entries = spread(snapshot.operators, entries, snapshot.union_lists, cloudpickle.loads(self._job))
+            entries = spread(snapshot.operators, entries, snapshot.union_lists, pickle.loads(self._job))
         self._processing_time = snapshot.processing_time
         self._watermarks = list(snapshot.source_watermarks)
         self._start(entries, snapshot.union_lists)
@@ -217,9 +217,9 @@ class Harness:
     # --- inside
 
     def _start(self, entries: dict[tuple[int, int], Entries], union_lists: dict[str, list[str]]) -> None:
-        job: CompiledJob = cloudpickle.loads(self._job)
+        job: CompiledJob = pickle.loads(self._job)
         subtasks = max(chain.parallelism for chain in job.chains)
-        copies: list[CompiledJob] = [job, *(cloudpickle.loads(self._job) for _ in range(1, subtasks))]
+        copies: list[CompiledJob] = [job, *(pickle.loads(self._job) for _ in range(1, subtasks))]
         self._edges = {edge.number: edge for edge in job.edges}
         self._target_chain = {edge.number: chain.number for chain in job.chains for edge in chain.inputs}
         self._source_chain = {chain.head.uid: chain.number for chain in job.chains}

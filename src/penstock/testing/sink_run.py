@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import pickle
 import sys
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,9 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-import cloudpickle
-
 from penstock.common.batch import Batch, RecordCodec
+from penstock.common.by_value import pickled_by_value
 from penstock.common.fail_points import SimulatedCrash
 from penstock.common.watermark_generator import MAX_TIMESTAMP, MIN_TIMESTAMP
 from penstock.connectors.sink import (
@@ -100,7 +100,7 @@ class SinkRun:
     """A job with one sink. What the checkpoint directory holds survives `crash`; objects in memory do not."""
 
     def __init__(self, sink: Sink, codec: RecordCodec, records: Sequence[Any], directory: Path, log: CallLog) -> None:
-        self._pickled = cloudpickle.dumps(sink)
+        self._pickled = pickled_by_value(sink)
         self._codec = codec
         self._records = records
         self.log = log
@@ -114,7 +114,7 @@ class SinkRun:
 
     def start(self) -> None:
         """New objects, as in a new process."""
-        self.sink: Sink = cloudpickle.loads(self._pickled)
+        self.sink: Sink = pickle.loads(self._pickled)
         self._committer: Committer | None = None
         self._publishers: dict[int, TokenPublisher] = {}
 
@@ -224,7 +224,7 @@ class SinkRun:
 
     def another_sink(self) -> Sink:
         """The sink in another process."""
-        return cloudpickle.loads(self._pickled)
+        return pickle.loads(self._pickled)
 
     def all_tokens(self, epoch: EpochId) -> list[Token]:
         """Those of all subtasks, as committers get them."""

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
-
 from penstock.common.batch import Batch
+from penstock.common.by_value import pickled_by_value
 from penstock.connectors.source import EnumeratorContext, EpochBudget, Json, Source, SplitEnumerator, SplitRead
 
 _MAX_EPOCHS = 10_000
@@ -153,7 +152,7 @@ class SourceRun:
         self._committed = json.dumps(_json(state, "what the enumerator remembers"))
 
     def _copy(self) -> Source:
-        return pickle.loads(cloudpickle.dumps(self.source))
+        return pickle.loads(pickled_by_value(self.source))
 
 
 def _by_split(done: list[ReadRecords]) -> Iterator[tuple[str, ReadRecords]]:

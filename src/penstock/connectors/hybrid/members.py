@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
+from penstock.common.by_value import pickled_by_value
 from penstock.common.errors import ConfigurationError, SourceError
 from penstock.common.typeinfo import TypeInformation
 from penstock.connectors.source import Boundedness, Json, Source, SplitEnumerator
@@ -67,7 +66,7 @@ class MadeSource:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_name(f"{self.path.name}.{uuid.uuid4().hex}.inprogress")
         with unfinished.open("wb") as file:
-            file.write(cloudpickle.dumps(source))
+            file.write(pickled_by_value(source))
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self.path)

@@ -14,8 +14,7 @@ import sys
 from contextlib import suppress
 from types import ModuleType
 
-import cloudpickle
-
+from penstock.common.by_value import pickled_by_value
 from penstock.common.errors import EnvironmentNotReadyError, PlanError
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.state.storage import CheckpointStorage
@@ -24,7 +23,7 @@ from penstock.state.storage import CheckpointStorage
 def pickle_job(job: CompiledJob) -> bytes:
     """The program as it travels. Raises `PlanError` where it cannot."""
     try:
-        return cloudpickle.dumps((os.getpid(), _classes_of_main(), cloudpickle.dumps(job)))
+        return pickled_by_value((os.getpid(), _classes_of_main(), pickled_by_value(job)))
     except Exception as error:
         raise PlanError(
             f"the program cannot be sent to the workers: {error}. A function, source or sink holds on to something "
@@ -64,5 +63,5 @@ def _classes_of_main() -> dict[str, bytes]:
     for name, value in vars(main).items():
         if isinstance(value, type) and value.__module__ == "__main__" and value.__qualname__ == name:
             with suppress(Exception):
-                classes[name] = cloudpickle.dumps(value)
+                classes[name] = pickled_by_value(value)
     return classes
