@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -44,9 +45,9 @@ class Program:
     def to_files(self, lines: DataStream) -> None:
         lines.sink_to(FileSink(str(self.out), "text")).uid("lines")
 
-    def crash_before_publishing(self, ends: Ends) -> None:
-        """The third epoch has happened, and nobody has published it."""
-        left = 3
+    def crash_before_publishing(self, ends: Ends, epoch: int = 3) -> None:
+        """So many epochs have happened, and nobody has published the last."""
+        left = epoch
 
         def strike(name: str) -> None:
             nonlocal left
@@ -188,3 +189,19 @@ def test_a_driver_that_is_replaced_before_it_ends_does_not_speak_for_the_other(p
     AtEpoch(1).run(program.env(program.to_files).execute_async, replaced_and_cancelled)
     with pytest.raises(JobExecutionException, match=WAITING):
         program.env(to_nothing).execute()
+
+
+def test_what_is_out_of_a_job_is_not_out_of_another_that_begins_where_its_manifests_were(program: Program) -> None:
+    program.env(program.to_files).execute()
+    shutil.rmtree(program.directory / "first/checkpoint/manifests")
+    shutil.rmtree(program.out)
+    program.crash_before_publishing(program.to_files, epoch=5)
+    assert published(program.out) == Counter(LINES[:160])
+    program.env(program.to_files).execute()
+    assert published(program.out) == Counter(LINES)
+
+
+def test_of_a_checkpoint_that_is_not_kept_nothing_is_left(program: Program) -> None:
+    retention = "execution.checkpointing.externalized-checkpoint-retention"
+    program.env(program.to_files, **{retention: "DELETE_ON_CANCELLATION"}).execute()
+    assert list((program.directory / "first/checkpoint").iterdir()) == []

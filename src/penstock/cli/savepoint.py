@@ -31,7 +31,7 @@ def savepoint(checkpoint: str, target: str, epoch: int | None) -> None:
         manifest = read.manifest(epoch)
         # A manifest says that the output of the epochs before it is out.
         newest = max((each.number for each in read.manifests() if each.kind == EPOCH), default=0)
-        published = manifest.number < newest or is_published(read.storage, manifest.epoch)
+        published = manifest.number < newest or is_published(read.storage, manifest)
         header = write_savepoint(read.storage, manifest, open_storage(target), published=published)
     except PenstockError as error:
         click.echo(str(error), err=True)

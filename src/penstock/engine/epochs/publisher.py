@@ -55,7 +55,7 @@ class Publisher:
                     self._add_sink(node, job_id)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-publisher")
         self._running: Future[None] | None = None
-        self._newest: EpochId | None = None
+        self._newest: Manifest | None = None
         """The newest epoch of which it has published all."""
 
     def recover(self, newest: EpochId | None) -> None:
@@ -95,9 +95,9 @@ class Publisher:
     def publish(self, manifest: Manifest, without: Collection[str] = ()) -> None:
         """Starts to publish an epoch, but for some sinks, by uid."""
         if manifest.tokens is not None:
-            self._running = self._thread.submit(about_the_same(self._commit), manifest.epoch, manifest.tokens, without)
+            self._running = self._thread.submit(about_the_same(self._commit), manifest, manifest.tokens, without)
         elif not without:
-            self._newest = manifest.epoch
+            self._newest = manifest
 
     def wait(self) -> None:
         """Returns when all that was started is published; raises what went wrong."""
@@ -134,8 +134,9 @@ class Publisher:
             self._published_in_tasks.add(node.uid)
             publisher.close()
 
-    def _commit(self, epoch: EpochId, path: str, without: Collection[str]) -> None:
+    def _commit(self, manifest: Manifest, path: str, without: Collection[str]) -> None:
         reach("publish.before")
+        epoch = manifest.epoch
         content = json.loads(self._storage.read_verified(path))
         tokens: Tokens = {
             uid: {int(subtask): of_subtask for subtask, of_subtask in staged.items()}
@@ -151,7 +152,7 @@ class Publisher:
                 )
         reach("publish.after")
         if not without:
-            self._newest = epoch
+            self._newest = manifest
 
     def _check_that_all_is_published(self, uids: Collection[str]) -> None:
         for uid in uids:

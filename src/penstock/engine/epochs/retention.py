@@ -18,6 +18,7 @@ _ALL = (
     "manifests",
     *_PER_EPOCH,
     _PROGRAMS,
+    "published",
     "drivers",
     "runs",
     "failures",

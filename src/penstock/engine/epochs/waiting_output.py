@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.common.errors import CheckpointError
-from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.driver_state import DriverState
-from penstock.engine.epochs.manifest import Manifest
+from penstock.engine.epochs.manifest import Manifest, manifest_hash
 from penstock.engine.epochs.manifest_log import ManifestLog
 from penstock.engine.epochs.plan_description import read_plan
 from penstock.engine.stages.compiled import CompiledJob
@@ -22,9 +21,9 @@ from penstock.state.storage import CheckpointStorage
 _NOTES = "published"
 
 
-def note_published(storage: CheckpointStorage, epoch: EpochId) -> None:
+def note_published(storage: CheckpointStorage, manifest: Manifest) -> None:
     """Puts down that all output of an epoch is out: a driver that ends a job knows that, and nobody after it would."""
-    path = _note_of(epoch)
+    path = _note_of(manifest)
     # Without the note a changed program has to be told that it may go on; that is no reason for a job to fail.
     with suppress(CheckpointError):
         for older in storage.list(_NOTES):
@@ -33,9 +32,9 @@ def note_published(storage: CheckpointStorage, epoch: EpochId) -> None:
         storage.put_if_absent(path, b"")
 
 
-def is_published(storage: CheckpointStorage, epoch: EpochId) -> bool:
+def is_published(storage: CheckpointStorage, manifest: Manifest) -> bool:
     """Whether it is known that all output of the newest epoch is out."""
-    return _note_of(epoch) in storage.list(_NOTES)
+    return _note_of(manifest) in storage.list(_NOTES)
 
 
 def sinks_that_hold_output(storage: CheckpointStorage, manifest: Manifest, head: str | None) -> tuple[str, ...]:
@@ -106,15 +105,16 @@ def waiting_output(storage: CheckpointStorage, log: ManifestLog) -> WaitingOutpu
     if epoch is None or newest is None:
         return WaitingOutput(storage.location)
     staged: tuple[str, ...] = ()
-    if epoch.tokens is not None and not is_published(storage, epoch.epoch):
+    if epoch.tokens is not None and not is_published(storage, epoch):
         staged = tuple(json.loads(storage.read_verified(epoch.tokens)))
     held = sinks_that_hold_output(storage, epoch, newest.manifest.driver_head)
     operators = read_plan(storage, epoch) if (staged or held) and epoch.plan_path is not None else ()
     return WaitingOutput(storage.location, epoch.number, staged, held, {each.uid: each for each in operators})
 
 
-def _note_of(epoch: EpochId) -> str:
-    return f"{_NOTES}/{epoch.incarnation}-{epoch.number}"
+def _note_of(manifest: Manifest) -> str:
+    # Not by the number of the epoch: where manifests were removed, another epoch may get the same.
+    return f"{_NOTES}/{manifest_hash(manifest.to_bytes())}"
 
 
 def _holds(value: object) -> bool:
