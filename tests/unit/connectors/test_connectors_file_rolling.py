@@ -356,6 +356,18 @@ def test_compressed_files_go_on_too(tmp_path):
     assert gzip.decompress((run.directory / name).read_bytes()) == b"a\nb\n"
 
 
+def test_compressed_files_are_compacted(tmp_path):
+    strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(2).build()
+    builder = FileSink.for_row_format(str(tmp_path / "out"), TEXT).with_compression("gzip")
+    builder.enable_compact(strategy, FileCompactor.concat_file_compactor(b"--\n"))
+    builder.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+    run = SinkRun(tmp_path, builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build())
+    run.epoch(["a"])
+    run.epoch(["b"])
+    (name,) = run.names()
+    assert gzip.decompress((run.directory / name).read_bytes()) == b"a\n--\nb\n"
+
+
 @pytest.mark.parametrize("compression", ["gzip", "bz2", "zstd", "lz4"])
 def test_compressed_files_are_read_back(tmp_path, compression, run_source):
     from penstock.connectors.files import FileSource, TextLineFormat

@@ -68,11 +68,29 @@ class HashedFile:
         return False
 
 
+class _KeptOpen:
+    """Hands bytes on to a file that its owner syncs and closes: Arrow closes what it is given."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        return
+
+
 class CompressedFile:
     """Compresses what is written and hands it on; `end` writes what is left."""
 
     def __init__(self, file: BinaryIO, compression: str) -> None:
-        self._stream = pa.CompressedOutputStream(pa.PythonFile(file, "w"), compression)
+        self._stream = pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(file), "w"), compression)
         self.closed = False
 
     def write(self, data: Any) -> int:
