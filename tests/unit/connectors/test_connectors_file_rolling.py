@@ -368,6 +368,46 @@ def test_compressed_files_are_compacted(tmp_path):
     assert gzip.decompress((run.directory / name).read_bytes()) == b"a\n--\nb\n"
 
 
+def waiting(tmp_path: Path, compression: str | None, *, compacts: bool) -> FileSink:
+    builder = FileSink.for_row_format(str(tmp_path / "out"), TEXT)
+    builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    if compression is not None:
+        builder.with_compression(compression)
+    if compacts:
+        strategy = FileCompactStrategy.builder().enable_compaction_on_checkpoint(50).build()
+        builder.enable_compact(strategy, FileCompactor.concat_file_compactor())
+        builder.with_rolling_policy(RollingPolicy.default_rolling_policy(rollover_interval=100))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("gzip", False), (None, False)),
+        ((None, False), ("gzip", False)),
+        (("gzip", True), (None, True)),
+        ((None, True), ("gzip", True)),
+        ((None, True), (None, False)),
+        (("gzip", True), (None, False)),
+    ],
+)
+def test_what_waits_when_a_changed_program_takes_over_is_published_in_its_own_format(tmp_path, before, after):
+    run = SinkRun(tmp_path, waiting(tmp_path, before[0], compacts=before[1]))
+    run.epoch(["a"], now=0)
+    run.epoch(["b"], now=100)
+    run.epoch(["c"], now=150)
+    run.sink = waiting(tmp_path, after[0], compacts=after[1])
+    run.restart()
+    run.epoch(["d"], now=160)
+    run.epoch([], last=True, now=170)
+    lines: list[str] = []
+    for name in run.names():
+        content = (run.directory / name).read_bytes()
+        lines += (gzip.decompress(content) if name.endswith(".gz") else content).decode().split()
+    assert sorted(lines) == ["a", "b", "c", "d"]
+    assert run.hidden_files() == []
+
+
 @pytest.mark.parametrize("compression", ["gzip", "bz2", "zstd", "lz4"])
 def test_compressed_files_are_read_back(tmp_path, compression, run_source):
     from penstock.connectors.files import FileSource, TextLineFormat

@@ -25,12 +25,14 @@ class FileAssembly:
     - `complete:<bucket>`: files that wait to be compacted;
     - `partition:<bucket>`: when the bucket got its first record since it was last marked as complete.
 
-    Everything is decided by what the epoch says, never by this machine's clock: a restart decides the same.
+    Everything is decided by what the epoch says, never by this machine's clock: a restart decides the same. The program
+    may have changed since a file was begun: what is in another format is published as it is.
     """
 
     def __init__(self, settings: FileSinkSettings, parallelism: int) -> None:
         self._settings = settings
         self._parallelism = parallelism
+        self._format = [type(settings.writers).__name__, settings.suffix, settings.compression]
         self.held_back: frozenset[str] = frozenset()
         """The staged parts, by their paths, that later epochs are going to publish."""
         self.next_due: int | None = None
@@ -49,8 +51,7 @@ class FileAssembly:
             is_open = OpenFile(file["bytes"], file["created"], file["changed"])
             if end.is_last or file["bucket"] in marked or self._settings.rolling.is_complete(is_open, end.now):
                 complete.append((_subtask_of(key), state.pop(key)))
-        if self._settings.compact_strategy is not None:
-            complete = self._to_compact(complete, end, marked)
+        complete = self._to_compact(complete, end, marked)
         published: dict[int, list[Token]] = {}
         for subtask, file in complete:
             published.setdefault(subtask, []).append(_published(file))
@@ -62,9 +63,12 @@ class FileAssembly:
     def _add(self, subtask: int, token: Token, end: EpochEnd) -> Iterator[tuple[int, dict[str, Any]]]:
         """Adds a staged part to the file that is open; yields files that are complete with it."""
         key = f"{_OPEN}{subtask}/{token['bucket']}"
+        if key in end.state and not self._is_alike(end.state[key]):
+            yield subtask, end.state.pop(key)
         so_far: Mapping[str, Any] = end.state.get(key) or {
             "bucket": token["bucket"],
             "name": token["name"],
+            "format": self._format,
             "created": end.now,
             "parts": [],
             "bytes": 0,
@@ -83,6 +87,10 @@ class FileAssembly:
             yield subtask, file
         else:
             end.state[key] = file
+
+    def _is_alike(self, file: Mapping[str, Any]) -> bool:
+        """Whether a file is in the format that is written now; older versions have not put it down."""
+        return file.get("format", self._format) == self._format
 
     def _goes_on(self, file: Mapping[str, Any]) -> bool:
         # Where every file ends with its epoch, each part is a file of its own.
@@ -109,21 +117,31 @@ class FileAssembly:
     ) -> list[tuple[int, dict[str, Any]]]:
         """Adds files to those that wait; returns what is made of those that have waited long enough."""
         strategy = self._settings.compact_strategy
-        assert strategy is not None
         state = end.state
-        for _, file in complete:
+        due: list[tuple[int, dict[str, Any]]] = []
+        for subtask, file in complete:
+            if strategy is None or not self._is_alike(file):
+                due.append((subtask, file))
+                continue
             key = _COMPLETE + file["bucket"]
             waiting = state.get(key, {"since": end.epoch.number, "files": []})
             state[key] = {**waiting, "files": [*waiting["files"], file]}
-        due: list[tuple[int, dict[str, Any]]] = []
         for key in [key for key in state if key.startswith(_COMPLETE)]:
             bucket, waiting = key.removeprefix(_COMPLETE), state[key]
             size = sum(file["bytes"] for file in waiting["files"])
             epochs = end.epoch.number - waiting["since"] + 1
-            if end.is_last or bucket in marked or strategy.is_due(size, epochs):
+            if strategy is None or end.is_last or bucket in marked or strategy.is_due(size, epochs):
                 del state[key]
-                due.append((crc32(bucket.encode()) % self._parallelism, _compacted(waiting["files"])))
+                files = self._compacted(waiting["files"])
+                due += [(crc32(bucket.encode()) % self._parallelism, file) for file in files]
         return due
+
+    def _compacted(self, files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """One file of those that have waited, and those that it cannot be made of."""
+        alike = [file for file in files if self._settings.compact_strategy is not None and self._is_alike(file)]
+        if alike:
+            yield _compacted(alike) | {"compression": self._settings.compression}
+        yield from (file for file in files if file not in alike)
 
     def _look_ahead(self, end: EpochEnd) -> None:
         held: list[str] = []
@@ -167,4 +185,4 @@ def _published(file: Mapping[str, Any]) -> Token:
     """What publishers and the committer are told of a file."""
     final = f"{file['bucket']}/{file['name']}" if file["bucket"] else file["name"]
     token = {"final": final, "parts": file["parts"], "bytes": file["bytes"], "records": file["records"]}
-    return token | ({"files": file["files"]} if "files" in file else {})
+    return token | {name: file[name] for name in ("files", "compression") if name in file}

@@ -68,7 +68,7 @@ class FileMerger(TokenPublisher):
                 if len(files) == 1:
                     self._concatenate(files[0], output)
                 else:
-                    self._compact(files, output)
+                    self._compact(files, output, token.get("compression", self._settings.compression))
                 self._file_system.sync(output)
             self._file_system.move(temporary, target)
             self._file_system.sync_names([target.rpartition("/")[0]])
@@ -83,22 +83,22 @@ class FileMerger(TokenPublisher):
         """Lines behind lines; compressed streams can be put one behind the other as they are."""
         shutil.copyfileobj(_Joined(parts, self._opened), output, 1 << 20)
 
-    def _compact(self, files: Sequence[Sequence[str]], output: BinaryIO) -> None:
+    def _compact(self, files: Sequence[Sequence[str]], output: BinaryIO, compression: str | None) -> None:
         compactor = self._settings.compactor
         assert compactor is not None
-        if self._settings.compression is None:
-            compactor.compact(self._inputs(files), output, self._settings.writers)
+        if compression is None:
+            compactor.compact(self._inputs(files, None), output, self._settings.writers)
             return
-        compressed = CompressedFile(output, self._settings.compression)
-        compactor.compact(self._inputs(files), cast(BinaryIO, compressed), self._settings.writers)
+        compressed = CompressedFile(output, compression)
+        compactor.compact(self._inputs(files, compression), cast(BinaryIO, compressed), self._settings.writers)
         compressed.end()
 
-    def _inputs(self, files: Sequence[Sequence[str]]) -> Iterator[BinaryIO]:
+    def _inputs(self, files: Sequence[Sequence[str]], compression: str | None) -> Iterator[BinaryIO]:
         """The files, one open at a time; one of several parts is one file to a compactor."""
         for parts in files:
             joined = _Joined(parts, self._opened)
-            if self._settings.compression is not None:
-                yield decompressed(cast(BinaryIO, joined), self._settings.compression)
+            if compression is not None:
+                yield decompressed(cast(BinaryIO, joined), compression)
             elif len(parts) > 1:
                 yield cast(BinaryIO, joined)
             else:
