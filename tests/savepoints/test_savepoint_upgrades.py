@@ -387,3 +387,48 @@ def test_lists_of_no_declared_type_are_taken_up(tmp_path: Path) -> None:
     sink = MemorySink()
     environment(tmp_path / "second", Hold(), 3, sink, **{"execution.savepoint.path": savepoint}).execute()
     assert sorted(sink.records)[-5:] == [20] * 5
+
+
+def counting_by(key: Any, key_type: Any, directory: Path, sink: MemorySink, **options: str) -> Any:
+    class Count(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.state = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+        def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[int]:
+            self.state.update((self.state.value() or 0) + 1)
+            yield self.state.value()
+
+    configuration = Configuration().set_string("execution.engine", "local")
+    configuration.set_string("execution.checkpointing.dir", str(directory))
+    configuration.set_string("execution.epoch.max-records", "10")
+    for name, value in options.items():
+        configuration.set_string(name, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
+    numbers = env.from_collection(list(range(100)), Types.LONG()).uid("numbers")
+    numbers.key_by(key, key_type).process(Count(), Types.LONG()).uid("count").sink_to(sink).uid("sink")
+    return env
+
+
+def test_keys_of_another_type_are_refused_as_foretold_since_they_would_begin_anew(tmp_path: Path) -> None:
+    before = counting_by(lambda n: n % 5, Types.LONG(), tmp_path / "first", MemorySink())
+    hook = AtEpoch(4)
+    hook.run(before.execute_async, lambda client: client.stop_with_savepoint(False, str(tmp_path / "savepoints")))
+    savepoint = hook.result.result()
+    for directory, options in (("first", {}), ("second", {"execution.savepoint.path": savepoint})):
+        env = counting_by(lambda n: str(n % 5), Types.STRING(), tmp_path / directory, MemorySink(), **options)
+        (item,) = env.check_upgrade(savepoint).of(Outcome.REFUSED)
+        assert (item.uid, item.reason) == (
+            "count",
+            "its keys were Long and are String now; with another uid it starts without state",
+        )
+        with pytest.raises(JobExecutionException, match="its keys were Long and are String now"):
+            env.execute()
+
+
+@pytest.mark.parametrize("key_type", [Types.INT(), None])
+def test_keys_of_another_type_and_the_same_bytes_find_their_state(tmp_path: Path, key_type: Any) -> None:
+    before = counting_by(lambda n: n % 5, Types.LONG(), tmp_path, MemorySink())
+    AtEpoch(4).run(before.execute_async, lambda client: client.cancel())
+    sink = MemorySink()
+    counting_by(lambda n: n % 5, key_type, tmp_path, sink).execute()
+    assert max(sink.records) == 20

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, TupleTypeInfo, TypeInformation, Types
+from penstock.common.typeinfo import TypeInformation
 from penstock.datastream.arguments import refuse
 from penstock.datastream.transformation import Upstream
 from penstock.plan.nodes import Exchange, ExchangeKind
+from penstock.state.key_types import encoding_type
 
 if TYPE_CHECKING:
     from penstock.datastream.streams.data_stream import DataStream
-
-_WHOLE_NUMBERS = (BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG)
 
 
 def unified_keys(method: str, first: Exchange, second: Exchange) -> tuple[Exchange, Exchange]:
@@ -21,15 +20,15 @@ def unified_keys(method: str, first: Exchange, second: Exchange) -> tuple[Exchan
     types = _known(first.key_type), _known(second.key_type)
     match types:
         case TypeInformation() as one, TypeInformation() as two:
-            if _encoding(one).exact_key() != _encoding(two).exact_key():
+            if encoding_type(one).exact_key() != encoding_type(two).exact_key():
                 raise refuse(
                     f"{method}: the keys have different types: {one!r} in the first stream, {two!r} in the second. "
                     "Keys of different types are never equal; map one of them to the type of the other"
                 )
         case TypeInformation() as one, None:
-            second = dataclasses.replace(second, key_type=_encoding(one))
+            second = dataclasses.replace(second, key_type=encoding_type(one))
         case None, TypeInformation() as two:
-            first = dataclasses.replace(first, key_type=_encoding(two))
+            first = dataclasses.replace(first, key_type=encoding_type(two))
         case _:
             pass
     return first, second
@@ -51,12 +50,3 @@ def exchanged(stream: DataStream, exchange: Exchange) -> tuple[Upstream, ...]:
 
 def _known(key_type: TypeInformation | None) -> TypeInformation | None:
     return None if key_type is None or key_type.is_pickled else key_type
-
-
-def _encoding(key_type: TypeInformation) -> TypeInformation:
-    """A type whose keys have the same bytes: how many bits a whole number has makes no difference."""
-    if isinstance(key_type, BasicTypeInfo) and key_type.basic_type in _WHOLE_NUMBERS:
-        return Types.LONG()
-    if isinstance(key_type, TupleTypeInfo):
-        return TupleTypeInfo([_encoding(field) for field in key_type.get_field_types()])
-    return key_type

@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from penstock.common.errors import CheckpointError, StateCorruptionError
 from penstock.engine.epochs.manifest import Manifest
-from penstock.engine.stages.compiled import CompiledJob
-from penstock.plan.nodes import SinkNode, SourceNode
+from penstock.engine.stages.compiled import CompiledChain, CompiledJob
+from penstock.plan.nodes import ExchangeKind, SinkNode, SourceNode
+from penstock.state.key_types import encoding_name
 from penstock.state.savepoints.header import OperatorDescription, operators_from_json
 from penstock.state.storage import CheckpointStorage
 
@@ -46,12 +47,23 @@ def describe_plan(job: CompiledJob) -> tuple[OperatorDescription, ...]:
                     uid_is_given=node.uid_is_given,
                     source=node.source.position_kind if isinstance(node, SourceNode) else "",
                     sink=node.sink.output_kind if isinstance(node, SinkNode) else "",
+                    key=_key_of(chain) if node is chain.head else "",
                     chain=chain.head.uid,
                     level=chain.level,
                     edges=(*edges, *links),
                 )
             )
     return tuple(found)
+
+
+def _key_of(chain: CompiledChain) -> str:
+    keyed = [edge.exchange for edge in chain.inputs if edge.exchange.kind is ExchangeKind.HASH]
+    return next(filter(None, [encoding_name(exchange.key_type) for exchange in keyed]), "")
+
+
+def keys_differ(old: OperatorDescription, new: OperatorDescription) -> bool:
+    """Whether an operator does not find what it had stored for its keys: they are of another type."""
+    return "" not in (old.key, new.key) and old.key != new.key
 
 
 def store_plan(storage: CheckpointStorage, job: CompiledJob) -> str:

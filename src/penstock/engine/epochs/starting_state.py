@@ -12,7 +12,7 @@ from penstock.connectors.sink import EpochId
 from penstock.engine.epochs.job_snapshot import CheckpointSnapshot, JobSnapshot, SavepointSnapshot
 from penstock.engine.epochs.manifest import Manifest
 from penstock.engine.epochs.manifest_log import ManifestLog
-from penstock.engine.epochs.plan_description import store_plan
+from penstock.engine.epochs.plan_description import describe_plan, keys_differ, read_plan, store_plan
 from penstock.engine.epochs.restore import restore_state
 from penstock.engine.epochs.spreading import Spread, in_this_process
 from penstock.engine.epochs.waiting_output import WaitingOutput, waiting_output
@@ -102,7 +102,7 @@ class StartingState:
             fingerprint=fingerprint,
             plan=self._identity.plan,
         )
-        is_same = newest.fingerprint == fingerprint
+        is_same = newest.fingerprint == fingerprint and (self._job.batch or self._has_same_keys(newest))
         if not is_same and (self._job.batch or newest.plan.get("execution") == "batch"):
             raise CheckpointError(
                 f"the checkpoint in {self._storage.location} belongs to another plan, and batch execution keeps no "
@@ -124,6 +124,12 @@ class StartingState:
         epoch = EpochId(incarnation, newest.number + 1)
         restored = self._restored(described, snapshot, epoch, newest.driver_head)
         return replace(restored, incarnation=incarnation)
+
+    def _has_same_keys(self, newest: Manifest) -> bool:
+        if newest.plan_path is None:
+            return True
+        before = {each.uid: each for each in read_plan(self._storage, newest)}
+        return not any(each.uid in before and keys_differ(before[each.uid], each) for each in describe_plan(self._job))
 
     def _restored(self, manifest: Manifest, snapshot: JobSnapshot, epoch: EpochId, driver_head: str | None) -> Manifest:
         state = restore_state(

@@ -7,6 +7,7 @@ from enum import Enum
 
 from penstock.common.errors import CheckpointError
 from penstock.engine.epochs.job_snapshot import JobSnapshot
+from penstock.engine.epochs.plan_description import describe_plan, keys_differ
 from penstock.engine.stages.compiled import CompiledJob
 from penstock.plan.nodes import Node, SourceNode
 from penstock.state.savepoints.header import OperatorDescription
@@ -63,6 +64,7 @@ def upgrade_of_operators(
 ) -> list[UpgradeItem]:
     """What happens to each operator; all entries of the snapshot have been taken, or are not needed for that."""
     nodes = {node.uid: node for chain in job.chains for node in chain.nodes}
+    now = {each.uid: each for each in describe_plan(job)}
     with_state = snapshot.uids_with_state()
     left = Outcome.DROPPED if allow_non_restored_state else Outcome.REFUSED
     items: list[UpgradeItem] = []
@@ -75,7 +77,11 @@ def upgrade_of_operators(
             continue
         if old.uid in with_state:
             has_timers = old.uid in snapshot.uids_with_timers()
-            reason = _misfit(old, node, has_timers=has_timers) or _lost_files(snapshot, old.uid)
+            reason = (
+                _misfit(old, node, has_timers=has_timers)
+                or _other_keys(old, now[old.uid])
+                or _lost_files(snapshot, old.uid)
+            )
             items.append(
                 UpgradeItem(old.uid, old.name or node.name, Outcome.REFUSED if reason else Outcome.KEPT, reason)
             )
@@ -90,6 +96,12 @@ def upgrade_of_operators(
     if job.batch:
         items.append(UpgradeItem("", job.name, Outcome.REFUSED, "batch execution takes up no state"))
     return items
+
+
+def _other_keys(old: OperatorDescription, new: OperatorDescription) -> str:
+    if not keys_differ(old, new):
+        return ""
+    return f"its keys were {old.key} and are {new.key} now; with another uid it starts without state"
 
 
 def _lost_files(snapshot: JobSnapshot, uid: str) -> str:

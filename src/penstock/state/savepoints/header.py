@@ -84,6 +84,8 @@ class OperatorDescription:
     """Of a source: which sources understand its positions."""
     sink: str = ""
     """Of a sink: which sinks can publish its output."""
+    key: str = ""
+    """Of an operator with keys: their type, where it is declared; types whose keys have the same bytes are one."""
     chain: str = ""
     """The uid of the first operator of its chain."""
     level: int = 1
@@ -264,7 +266,7 @@ def _check(header: SavepointHeader, where: str) -> None:
 
 
 def _check_operator(operator: OperatorDescription, where: str) -> None:
-    texts = (operator.uid, operator.name, operator.kind, operator.source, operator.sink, operator.chain)
+    texts = (operator.uid, operator.name, operator.kind, operator.source, operator.sink, operator.key, operator.chain)
     _require(all(type(each) is str for each in texts) and bool(operator.uid), where, "operators")
     numbers = (operator.parallelism, operator.max_parallelism, operator.level)
     _require(all(type(each) is int for each in numbers), where, operator.uid)
