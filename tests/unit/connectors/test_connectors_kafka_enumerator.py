@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.common.errors import SourceError
 from penstock.connectors.kafka import KafkaOffsetsInitializer, KafkaTopicPartition
 from penstock.connectors.kafka.enumerator import KafkaEnumerator, fair_shares
 from penstock.connectors.kafka.properties import understood
@@ -21,6 +22,7 @@ class FakeBroker:
         self.ends = {KafkaTopicPartition(topic, 0): end for topic, end in ends.items()}
         self.first = dict.fromkeys(self.ends, 0)
         self.commits: list[dict[str, int]] = []
+        self.in_transactions = 0
 
     def partitions(self):
         return sorted(self.ends)
@@ -30,6 +32,9 @@ class FakeBroker:
 
     def latest(self, partitions):
         return {each: self.ends[each] for each in partitions}
+
+    def written(self, partitions):
+        return {each: self.ends[each] + self.in_transactions for each in partitions}
 
     def commit(self, offsets):
         self.commits.append({str(each): offset for each, offset in offsets.items()})
@@ -72,6 +77,31 @@ def test_an_epoch_reads_up_to_the_end_that_the_broker_names():
     run.broker.ends[("b", 0)] = 1
     run.poll()
     assert run.poll() == {"a-0": (5, 7), "b-0": (0, 1)}
+
+
+@pytest.mark.parametrize(("reset", "goes_on_at"), [("none", None), ("earliest", 1), ("latest", 3)])
+def test_a_topic_that_has_begun_anew_is_told_or_read_from_where_the_program_says(reset, goes_on_at):
+    run = Run(FakeBroker(a=5), auto_offset_reset=reset)
+    run.poll()
+    partition = KafkaTopicPartition("a", 0)
+    run.broker.first[partition], run.broker.ends[partition] = 1, 3
+    run.restart()
+    if goes_on_at is None:
+        with pytest.raises(SourceError, match=r"a, partition 0 at b ends at offset 3, before 5, .* made again"):
+            run.poll()
+    else:
+        assert run.poll() == ({"a-0": (goes_on_at, 3)} if goes_on_at < 3 else {})
+        assert run.enumerator.offsets == {partition: 3}
+
+
+def test_what_open_transactions_hide_from_a_reader_that_was_further_is_waited_for():
+    broker = FakeBroker(a=5, b=5)
+    run = Run(broker)
+    run.poll()
+    broker.ends[("a", 0)], broker.in_transactions = 3, 4
+    broker.ends[("b", 0)] = 7
+    run.restart()
+    assert run.poll() == {"b-0": (5, 7)}
 
 
 def arrive_behind_a_lull(*arrivals: tuple[int, int]) -> list[dict[str, tuple[int, int]]]:

@@ -328,3 +328,19 @@ def test_what_was_read_is_committed_for_monitoring_unless_that_is_switched_off(k
         (committed,) = consumer.committed([TopicPartition(topic, 0)], timeout=30)
         consumer.close()
         assert committed.offset == (2 if commits == "true" else OFFSET_INVALID)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_topic_that_was_made_again_is_not_waited_for_until_it_is_as_long(kafka_broker, start, restarts):
+    topic = kafka_broker.create_topic()
+    produce(kafka_broker, topic, "a", "b", "c")
+    builder = source_of(kafka_broker, topic).set_property("auto.offset.reset", "earliest")
+    run = start(builder)
+    assert run.epoch() == ["a", "b", "c"]
+    admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    kafka_broker.create_topic(topic)
+    produce(kafka_broker, topic, "d")
+    if restarts:
+        run.restart()
+    assert until(run, 1) == ["d"]

@@ -70,6 +70,11 @@ class KafkaBroker:
         """The offset of the next record; with read_committed, of the first open transaction."""
         return self._offsets(partitions, self._admin_module.OffsetSpec.latest())
 
+    def written(self, partitions: list[KafkaTopicPartition]) -> Offsets:
+        """The offset of the next record, whatever transactions are open."""
+        levels = self._kafka.IsolationLevel
+        return self._offsets(partitions, self._admin_module.OffsetSpec.latest(), levels.READ_UNCOMMITTED)
+
     def at_timestamp(self, partitions: list[KafkaTopicPartition], timestamp: int) -> Offsets:
         """The offset of the first record with this timestamp or a later one; the latest where there is none."""
         offsets = self._offsets(partitions, self._admin_module.OffsetSpec.for_timestamp(timestamp))
@@ -112,13 +117,15 @@ class KafkaBroker:
             if topic.error is None
         }
 
-    def _offsets(self, partitions: list[KafkaTopicPartition], wanted: Any) -> Offsets:
+    def _offsets(self, partitions: list[KafkaTopicPartition], wanted: Any, isolation: Any = None) -> Offsets:
         if not partitions:
             return {}
         asked = {self._kafka.TopicPartition(*each): wanted for each in partitions}
 
         def ask() -> Offsets:
-            futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=self._timeout)
+            futures = self._admin.list_offsets(
+                asked, isolation_level=isolation or self._isolation, request_timeout=self._timeout
+            )
             return {
                 KafkaTopicPartition(each.topic, each.partition): future.result(self._timeout + 1).offset
                 for each, future in futures.items()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, OffsetQueries
+from penstock.common.errors import SourceError
+from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, OffsetQueries, Offsets
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.record_size import RecordSize
 from penstock.connectors.source import EnumeratorContext, EpochBudget, Json, SplitEnumerator, SplitRead
 
+_log = logging.getLogger(__name__)
 _OFFSET = "offset:"
 _STOP = "stop:"
 _INITIALIZED = "initialized"
@@ -21,6 +24,10 @@ wait for its end."""
 
 class Broker(OffsetQueries, Protocol):
     """What the enumerator needs of the brokers."""
+
+    def written(self, partitions: list[KafkaTopicPartition]) -> Offsets:
+        """The offset of the next record, whatever transactions are open."""
+        ...
 
     def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
         """Commits offsets for the consumer group."""
@@ -80,10 +87,13 @@ class KafkaEnumerator(SplitEnumerator):
         self._discover(now)
         unread = {split: self._partitions[split] for split in self.live_splits() if split not in self._held_back}
         ends = self._broker.latest(list(unread.values()))
+        beyond = {split: each for split, each in unread.items() if ends[each] < self._state[_OFFSET + split]}
+        if beyond:
+            self._go_on_in_other_topics(beyond)
         available: dict[str, int] = {}
         for split, partition in unread.items():
             end = min(ends[partition], self._state.get(_STOP + split, ends[partition]))
-            available[split] = end - self._state[_OFFSET + split]
+            available[split] = max(0, end - self._state[_OFFSET + split])
         affordable = self._record_size.affordable(budget)
         arrived = sum(available.values())
         if arrived < affordable and self._is_gathering(now, arrived):
@@ -143,6 +153,27 @@ class KafkaEnumerator(SplitEnumerator):
             finishes=end == self._state.get(_STOP + split),
             size=records,
         )
+
+    def _go_on_in_other_topics(self, beyond: Mapping[str, KafkaTopicPartition]) -> None:
+        """Partitions that end before what comes next: a topic of the same name has taken the place of the other."""
+        written = self._broker.written(list(beyond.values()))
+        lost = {split: each for split, each in beyond.items() if written[each] < self._state[_OFFSET + split]}
+        if not lost:
+            return
+        reset = self._properties.reset_when_deleted
+        begins = self._broker.earliest(list(lost.values())) if reset == "earliest" else written
+        for split, (topic, partition) in lost.items():
+            place = (
+                f"Kafka topic {topic}, partition {partition} at {self._properties.bootstrap_servers} ends at offset "
+                f"{written[lost[split]]}, before {self._state[_OFFSET + split]}, which comes next: the topic was "
+                "deleted and made again, or has lost records"
+            )
+            if reset == "error":
+                raise SourceError(
+                    f"{place}. To go on with what it has now set the property auto.offset.reset to earliest (or latest)"
+                )
+            _log.warning("%s; the job goes on at offset %d", place, begins[lost[split]])
+            self._state[_OFFSET + split] = begins[lost[split]]
 
     def _offset_key(self, split: str) -> str:
         return _OFFSET + split
