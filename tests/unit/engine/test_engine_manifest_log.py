@@ -68,6 +68,20 @@ def test_the_newest_epoch_is_found_behind_takeovers(storage):
     assert (newest.number, newest.tokens) == (2, "t")
 
 
+def test_what_a_fenced_driver_puts_where_a_takeover_was_removed_is_not_the_newest_epoch(storage):
+    first, fenced = ManifestLog(storage, "first"), ManifestLog(storage, "fenced")
+    first.take_over(FIRST)
+    first.append(epoch_after(first, tokens="of the first"))
+    fenced.take_over(FIRST)
+    lost = epoch_after(fenced, tokens="of the fenced")
+    for token in ("third", "fourth", "fifth"):
+        ManifestLog(storage, token).take_over(FIRST)
+    assert storage.put_if_absent("manifests/00000000000000000004.json", lost.to_bytes()), "it dies before it looks"
+    newest = ManifestLog(storage, "sixth").newest_epoch()
+    assert newest is not None
+    assert (newest.number, newest.tokens) == (2, "of the first")
+
+
 def damaged(storage: LocalCheckpointStorage, number: int) -> Path:
     return storage.resolve(f"manifests/{number:020d}.json")
 

@@ -57,6 +57,8 @@ class Manifest:
     """The savepoint that the job was started from."""
     restored_epoch: tuple[int, int] | None = None
     """The epoch of that savepoint: what sinks may show already."""
+    newest_epoch: int | None = None
+    """Of a `takeover`: the number of the newest epoch before it; 0: there is none; None: an older Penstock wrote it."""
     version: int = FORMAT_VERSION
 
     @property
@@ -134,6 +136,7 @@ _FIELDS: Mapping[str, tuple[type, ...]] = {
     "final": (bool,),
     "next_timer": (int, type(None)),
     "now": _NUMBER,
+    "newest_epoch": (int, type(None)),
     "records": (dict,),
     "operator_records": (dict,),
 }

@@ -84,6 +84,9 @@ class ManifestLog:
             manifest = self.read(number).manifest
             if manifest.kind == EPOCH:
                 return manifest
+            if manifest.newest_epoch is not None:
+                # Not whatever comes before: a driver that was fenced may put its epoch where a takeover was removed.
+                return self.read(manifest.newest_epoch).manifest if manifest.newest_epoch else None
         return None
 
     def take_over(
@@ -106,7 +109,12 @@ class ManifestLog:
             if newest is None:
                 beginning = started(first)
                 manifest = replace(
-                    beginning, number=beginning.number + 1, kind=TAKEOVER, token=self._token, parent=None
+                    beginning,
+                    number=beginning.number + 1,
+                    kind=TAKEOVER,
+                    token=self._token,
+                    parent=None,
+                    newest_epoch=0,
                 )
             else:
                 self._refuse_if_fenced(newest.manifest, only_from)
@@ -117,6 +125,9 @@ class ManifestLog:
                     token=self._token,
                     parent=newest.hash,
                     tokens=None,
+                    newest_epoch=newest.manifest.number
+                    if newest.manifest.kind == EPOCH
+                    else newest.manifest.newest_epoch,
                 )
             if self._put(manifest):
                 self._remove_takeover_before(manifest.number - 1)

@@ -468,6 +468,7 @@ class EpochRunner:
             now=header.now,
             records={"read": manifest.records.get("read", 0) + sum(read.records for read in progress)},
             operator_records=added(manifest.operator_records, operator_counts(done)),
+            newest_epoch=None,
         )
         self._log.append(following)
         state.committed(following.driver_head, header.epoch)
