@@ -45,6 +45,14 @@ class TimeProgress:
     asked_at: int = 0
     """Processing time at which the generator was last asked."""
     generator: Any = None
+    """What the generator has saved."""
+    saved_by: str = ""
+    """The class of the generator; empty where an older Penstock has saved it."""
+
+    def restore(self, generator: WatermarkGenerator) -> None:
+        """Lets a generator go on; one of another class, where the program has changed, begins anew."""
+        if self.generator is not None and self.saved_by in ("", type(generator).__qualname__):
+            generator.restore(self.generator)
 
     def next_tick(self, strategy: WatermarkStrategy, interval: int) -> int | None:
         """When something is to be done though no record comes: the end of patience, or a question to a generator."""
@@ -67,8 +75,7 @@ def has_news(strategy: WatermarkStrategy, progress: TimeProgress) -> bool:
     listener = _Listener(progress)
     try:
         generator = strategy.create_generator()
-        if progress.generator is not None:
-            generator.restore(progress.generator)
+        progress.restore(generator)
         generator.on_periodic_emit(listener)
     except Exception:
         return True  # raised again, and reported, where the generator works
@@ -114,7 +121,7 @@ class TimestampsAndWatermarks(WatermarkOutput):
         self._announced = False
         self.watermark = progress.watermark
         self.is_idle = progress.idle
-        self._generator = self._make_generator(progress.generator)
+        self._generator = self._make_generator(progress)
 
     def process(self, batch: Batch) -> None:
         """Sends records on with their timestamps, and behind them what the generator says."""
@@ -182,7 +189,8 @@ class TimestampsAndWatermarks(WatermarkOutput):
 
     def progress(self) -> TimeProgress:
         """What is kept until the next epoch."""
-        return TimeProgress(self.watermark, self.is_idle, self._quiet_since, self._asked_at, self._saved_generator())
+        saved, by = self._saved_generator(), type(self._generator).__qualname__
+        return TimeProgress(self.watermark, self.is_idle, self._quiet_since, self._asked_at, saved, by)
 
     # --- what generators call
 
@@ -292,7 +300,7 @@ class TimestampsAndWatermarks(WatermarkOutput):
         if sent < len(batch):
             self._output.emit(batch.part(sent, len(batch)))
 
-    def _make_generator(self, saved: Any) -> WatermarkGenerator:
+    def _make_generator(self, progress: TimeProgress) -> WatermarkGenerator:
         if self._context.batch:
             return NoWatermarksGenerator()
         try:
@@ -302,8 +310,7 @@ class TimestampsAndWatermarks(WatermarkOutput):
                     f"what was given to WatermarkStrategy.for_generator made {generator!r} "
                     f"({type(generator).__name__}); expected a WatermarkGenerator"
                 )
-            if saved is not None:
-                generator.restore(saved)
+            progress.restore(generator)
         except Exception as error:
             raise user_function_error(error, self._context) from error
         return generator

@@ -248,6 +248,41 @@ def test_a_generator_of_ones_own_is_asked_again_and_again(kind: type[TimeLag]) -
     assert harness.operator.next_processing_timer() == 1_400
 
 
+class Behind(WatermarkGenerator):
+    """Keeps its state in attributes, as Penstock's own do not."""
+
+    def __init__(self) -> None:
+        self.highest = MIN_WATERMARK + 5
+
+    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+        self.highest = max(self.highest, event_timestamp)
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        output.emit_watermark(self.highest - 5)
+
+
+STRATEGIES = {
+    "none": WatermarkStrategy.no_watermarks(),
+    "monotonous": WatermarkStrategy.for_monotonous_timestamps(),
+    "own": WatermarkStrategy.for_generator(Behind),
+    "lagging": WatermarkStrategy.for_generator(lambda: TimeLag(lambda: 250)),
+}
+SAID = {"none": [], "monotonous": [("watermark", 199)], "own": [("watermark", 195)], "lagging": [("watermark", 200)]}
+
+
+@pytest.mark.parametrize("before", STRATEGIES)
+@pytest.mark.parametrize("after", STRATEGIES)
+def test_a_program_may_come_back_with_another_strategy(before: str, after: str) -> None:
+    harness = harness_of(by_value(STRATEGIES[before]))
+    harness.process([100])
+    harness.make_operator = lambda: TimestampsAndWatermarksOperator(by_value(STRATEGIES[after]))
+    harness.restart()
+    harness.output.log.clear()
+    harness.process([200])
+    harness.end_epoch()
+    assert harness.output.log == [200, *([] if before == "lagging" else SAID[after])], "lagging was at 200 before"
+
+
 def test_an_interval_of_zero_means_no_periodic_watermarks() -> None:
     harness = harness_of(MONOTONOUS.with_idleness(1))
     harness.context.watermark_interval = 0
