@@ -104,6 +104,29 @@ def test_what_open_transactions_hide_from_a_reader_that_was_further_is_waited_fo
     assert run.poll() == {"b-0": (5, 7)}
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_partition_that_is_not_subscribed_to_any_more_ends_and_goes_on_where_it_was_when_it_comes_back(restarts):
+    a, b = KafkaTopicPartition("a", 0), KafkaTopicPartition("b", 0)
+    run = Run(FakeBroker(a=5, b=5), partition_discovery_interval_ms="1")
+
+    def look(now: int, ends: dict[KafkaTopicPartition, int]) -> dict[str, tuple[int, int, bool]]:
+        run.broker.ends = ends
+        reads = run.enumerator.poll(now, EpochBudget(1000, 1 << 40, 2))
+        return {read.split_id: (read.start, read.end, read.finishes) for read in reads}
+
+    run.poll()
+    assert look(1, {a: 6}) == {"a-0": (5, 6, False)}
+    assert set(run.enumerator.live_splits()) == {"a-0", "b-0"}, "a broker may not know all of them for a moment"
+    assert look(10_001, {a: 7}) == {"a-0": (6, 7, False), "b-0": (5, 5, True)}
+    if restarts:
+        run.restart()
+    assert look(20_002, {a: 8}) == {"a-0": (7, 8, False)}, "it has ended once"
+    assert run.enumerator.live_splits() == ["a-0"]
+    if restarts:
+        run.restart()
+    assert look(20_003, {a: 8, b: 8}) == {"b-0": (5, 8, False)}
+
+
 def arrive_behind_a_lull(*arrivals: tuple[int, int]) -> list[dict[str, tuple[int, int]]]:
     """What each poll orders after one that found nothing: by the time of the poll and the end of the partition."""
     run = Run(FakeBroker(a=0))

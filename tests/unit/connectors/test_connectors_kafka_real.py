@@ -330,6 +330,14 @@ def test_what_was_read_is_committed_for_monitoring_unless_that_is_switched_off(k
         assert committed.offset == (2 if commits == "true" else OFFSET_INVALID)
 
 
+def delete_topic(broker: KafkaBroker, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    deadline = time.monotonic() + 30
+    while topic in admin.list_topics(timeout=10).topics:
+        assert time.monotonic() < deadline
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_topic_that_was_made_again_is_not_waited_for_until_it_is_as_long(kafka_broker, start, restarts):
     topic = kafka_broker.create_topic()
@@ -337,10 +345,40 @@ def test_a_topic_that_was_made_again_is_not_waited_for_until_it_is_as_long(kafka
     builder = source_of(kafka_broker, topic).set_property("auto.offset.reset", "earliest")
     run = start(builder)
     assert run.epoch() == ["a", "b", "c"]
-    admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap})
-    admin.delete_topics([topic])[topic].result(30)
+    delete_topic(kafka_broker, topic)
     kafka_broker.create_topic(topic)
     produce(kafka_broker, topic, "d")
     if restarts:
         run.restart()
     assert until(run, 1) == ["d"]
+
+
+def test_a_deleted_topic_ends_where_a_pattern_or_a_changed_list_leaves_it_out_and_is_named_elsewhere(
+    kafka_broker, start
+):
+    kept = kafka_broker.create_topic()
+    deleted = kafka_broker.create_topic(f"{kept}-old")
+    produce(kafka_broker, kept, "a")
+    produce(kafka_broker, deleted, "b")
+
+    def reading(set_topics):
+        builder = KafkaSource.builder().set_bootstrap_servers(kafka_broker.bootstrap)
+        builder.set_value_only_deserializer(SimpleStringSchema()).set_property("penstock.read.timeout.ms", "2000")
+        return start(set_topics(builder).set_property("partition.discovery.interval.ms", "1000000"))
+
+    by_pattern = reading(lambda builder: builder.set_topic_pattern(f"{kept}.*"))
+    by_names = reading(lambda builder: builder.set_topics(kept, deleted))
+    assert sorted(by_pattern.epoch(now=0)) == sorted(by_names.epoch(now=0)) == ["a", "b"]
+    delete_topic(kafka_broker, deleted)
+    produce(kafka_broker, kept, "c")
+    with pytest.raises(SourceError, match=f"was the topic {deleted} deleted"):
+        by_names.epoch(now=1)
+    by_other_names = reading(lambda builder: builder.set_topics(kept))
+    by_other_names.state = by_names.state
+    runs = by_pattern, by_other_names
+    for run in runs:
+        run.restart()
+    assert [until(run, 1, now=2) for run in runs] == [["c"], ["c"]]
+    produce(kafka_broker, kept, "d")
+    assert [until(run, 1, now=10_002) for run in runs] == [["d"], ["d"]]
+    assert [run.finished_splits for run in runs] == [[f"{deleted}-0"]] * 2

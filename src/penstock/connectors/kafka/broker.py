@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from penstock.common.errors import ConfigurationError, SourceError
@@ -121,19 +121,26 @@ class KafkaBroker:
         if not partitions:
             return {}
         asked = {self._kafka.TopicPartition(*each): wanted for each in partitions}
+        gone: set[str] = set()
 
         def ask() -> Offsets:
             futures = self._admin.list_offsets(
                 asked, isolation_level=isolation or self._isolation, request_timeout=self._timeout
             )
-            return {
-                KafkaTopicPartition(each.topic, each.partition): future.result(self._timeout + 1).offset
-                for each, future in futures.items()
-            }
+            offsets: Offsets = {}
+            for each, future in futures.items():
+                try:
+                    offsets[KafkaTopicPartition(each.topic, each.partition)] = future.result(self._timeout + 1).offset
+                except self._kafka.KafkaException as problem:
+                    if problem.args[0].code() == self._kafka.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        gone.add(each.topic)
+                    raise
+            return offsets
 
-        return self._explained(ask)
+        return self._explained(ask, gone)
 
-    def _explained(self, ask: Callable[[], Any]) -> Any:
+    def _explained(self, ask: Callable[[], Any], gone: Collection[str] = ()) -> Any:
+        """`gone` has the topics that were found missing: later questions may just not be answered."""
         seconds = self._properties.read_timeout_ms / 1000
         deadline = time.monotonic() + seconds
         is_told = False
@@ -148,8 +155,10 @@ class KafkaBroker:
                 if self._is_for_good(cause):
                     raise SourceError(place) from problem
                 if time.monotonic() > deadline:
-                    advice = f"It was asked for {seconds:.0f} s: is the broker running, and is this its address?"
-                    raise SourceError(f"{place}. {advice}") from problem
+                    advice = "is the broker running, and is this its address?"
+                    if gone:
+                        advice = f"was the topic {', '.join(gone)} deleted, or is the broker away?"
+                    raise SourceError(f"{place}. It was asked for {seconds:.0f} s: {advice}") from problem
                 if not is_told:
                     _log.warning("%s; it is asked again for %.0f s", place, seconds)
                     is_told = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from penstock.common.errors import SourceError
@@ -15,8 +16,10 @@ from penstock.connectors.source import EnumeratorContext, EpochBudget, Json, Spl
 _log = logging.getLogger(__name__)
 _OFFSET = "offset:"
 _STOP = "stop:"
+_LEFT = "left:"
 _INITIALIZED = "initialized"
 _POLL_INTERVAL_MS = 10
+_SECOND_LOOK_MS = 10_000
 _GATHER_MS = 30
 """For how long the first records behind a lull wait for more at most: an epoch for the first of many makes the others
 wait for its end."""
@@ -45,7 +48,8 @@ Subscription = Callable[[], list[KafkaTopicPartition]]
 class KafkaEnumerator(SplitEnumerator):
     """Each partition is a split; an epoch reads up to the end that the brokers name when it begins.
 
-    State: `offset:<partition>` the next offset to read, `stop:<partition>` where a bounded source ends.
+    State: `offset:<partition>` the next offset to read, `stop:<partition>` where a bounded source ends,
+    `left:<partition>` for one that has ended because it is not subscribed to any more.
     """
 
     def __init__(
@@ -71,6 +75,10 @@ class KafkaEnumerator(SplitEnumerator):
         self._lull = False
         self._gathering_until: int | None = None
         self._held_back: frozenset[str] = frozenset()
+        self._missing: set[str] = set()
+        """Partitions that were not among those subscribed to at the last look."""
+        self._left: set[str] = set()
+        """Those that are not subscribed to any more, or are gone. How far they were read stays known."""
         self._partitions = {
             name.removeprefix(_OFFSET): _partition_of(name.removeprefix(_OFFSET))
             for name in self._state
@@ -85,7 +93,7 @@ class KafkaEnumerator(SplitEnumerator):
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         self._commit_offsets()
         self._discover(now)
-        unread = {split: self._partitions[split] for split in self.live_splits() if split not in self._held_back}
+        unread = {split: self._partitions[split] for split in self._present() if split not in self._held_back}
         ends = self._broker.latest(list(unread.values()))
         beyond = {split: each for split, each in unread.items() if ends[each] < self._state[_OFFSET + split]}
         if beyond:
@@ -101,10 +109,10 @@ class KafkaEnumerator(SplitEnumerator):
             return []
         shares = fair_shares(available, affordable)
         self._waiting = arrived - sum(shares.values())
-        return [self._read(split, records) for split, records in sorted(shares.items())]
+        return [*self._last_reads(), *(self._read(split, records) for split, records in sorted(shares.items()))]
 
     def live_splits(self) -> Collection[str]:  # noqa: D102
-        return [split for split in self._partitions if not self._is_finished(split)]
+        return [split for split in self._partitions if split not in self._left and not self._is_finished(split)]
 
     def hold_back(self, split_ids: Collection[str]) -> None:  # noqa: D102
         self._held_back = frozenset(split_ids)
@@ -193,7 +201,9 @@ class KafkaEnumerator(SplitEnumerator):
             return
         interval = self._properties.discovery_interval_ms
         self._next_discovery = now + interval if interval > 0 else 1 << 62
-        new = [each for each in self._subscription() if str(each) not in self._partitions]
+        subscribed = self._subscription()
+        self._leave(self._partitions.keys() - set(map(str, subscribed)), now)
+        new = [each for each in subscribed if str(each) not in self._partitions]
         # Partitions that appear later are read from their beginning, wherever the others were started.
         starting = self._starting if is_first else KafkaOffsetsInitializer.earliest()
         starts = starting.starts(self._broker, new, self._properties.group_id is not None) if new else {}
@@ -206,11 +216,31 @@ class KafkaEnumerator(SplitEnumerator):
                 self._state[_STOP + split] = stops[partition]
         self._state[_INITIALIZED] = True
 
+    def _present(self) -> Collection[str]:
+        return [split for split in self.live_splits() if split not in self._missing]
+
+    def _leave(self, missing: set[str], now: int) -> None:
+        """A partition is left when it is missing twice in a row: a broker that has just started may not know all."""
+        left = {split for split in missing if split in self._missing or _LEFT + split in self._state}
+        for split in sorted(left - self._left):
+            _log.warning("Kafka partition %s is not subscribed to any more, or is gone: it is not read", split)
+        for split in self._partitions.keys() - missing:
+            self._state.pop(_LEFT + split, None)
+        self._missing, self._left = missing, left
+        if missing - left:
+            self._next_discovery = now + _SECOND_LOOK_MS
+
+    def _last_reads(self) -> list[SplitRead]:
+        """Partitions that are left end with nothing more to read: event time does not wait for them."""
+        leaving = sorted(split for split in self._left if _LEFT + split not in self._state)
+        self._state.update({_LEFT + split: True for split in leaving})
+        return [replace(self._read(split, 0), finishes=True) for split in leaving]
+
     def _commit_offsets(self) -> None:
         """What earlier epochs have read, for monitoring: the truth is in the manifest."""
-        if self._properties.group_id is None or not self._properties.commits_offsets:
+        if self._properties.group_id is None or not self._properties.commits_offsets or self._next_discovery is None:
             return
-        reached = self.offsets
+        reached = {each: offset for each, offset in self.offsets.items() if str(each) not in self._left}
         moved = {each: offset for each, offset in reached.items() if self._committed.get(each) != offset}
         if moved:
             self._broker.commit(moved)

@@ -17,7 +17,7 @@ class KafkaLiveEnumerator(KafkaEnumerator):
     def poll(self, now: int, budget: EpochBudget) -> list[SplitRead]:  # noqa: D102
         self._commit_offsets()
         self._discover(now)
-        reads = [self._read_on(split) for split in sorted(self.live_splits())]
+        reads = [self._read_on(split) for split in sorted(self._present())]
         self._waiting = self._arrived(reads)
         return reads
 
