@@ -90,6 +90,9 @@ def user_traceback(error: BaseException) -> str:
 
 
 def _drop_own_frames(summary: traceback.TracebackException) -> None:
+    while summary.__context__ is not None and _is_own(summary.__context__.stack):
+        # What Penstock came across on its way to the error, such as a key that is not in a cache.
+        summary.__context__ = summary.__context__.__context__
     frames = [frame for frame in summary.stack if not is_own_file(frame.filename)]
     # Without a stack, `format` leaves out its headline too.
     summary.stack = traceback.StackSummary.from_list(frames) if frames else None  # pyright: ignore[reportAttributeAccessIssue]
@@ -98,13 +101,17 @@ def _drop_own_frames(summary: traceback.TracebackException) -> None:
             _drop_own_frames(linked)
 
 
+def _is_own(stack: traceback.StackSummary) -> bool:
+    return bool(stack) and all(is_own_file(frame.filename) for frame in stack)
+
+
 def _is_about_the_result(error: Exception) -> bool:
     """Whether the error arose where Penstock takes results out of what a function returned."""
     if not isinstance(error, TypeError) or not str(error).endswith("object is not iterable"):
         return False
     # A frame of the program in between means that it called something of ours with what cannot be iterated over.
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and all(is_own_file(frame.filename) for frame in frames)
+    return _is_own(frames)
 
 
 def _safe_text(error: Exception) -> str:

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
-from penstock.common.errors import LocalStoreFullError, UserFunctionError
+import pytest
+
+from penstock.common import Types
+from penstock.common.errors import JobExecutionException, LocalStoreFullError, UserFunctionError
+from penstock.datastream.functions import KeyedProcessFunction, RuntimeContext
+from penstock.datastream.state import ValueStateDescriptor
 from penstock.runtime import MapOperator
 from penstock.runtime.failures import safe_repr, user_function_error, user_traceback
 from penstock.state.key_encoding import encode_key
+from penstock.testing import local_environment
 from unit.runtime.operator_harness import ANY, Harness
 
 
@@ -52,6 +59,27 @@ def test_causes_are_the_users_own_too() -> None:
         text = user_traceback(error)
     assert "return int(value)" in text
     assert "src/penstock" not in text
+
+
+class UsesStateTooSoon(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        state = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        try:
+            int("none")
+        except ValueError:
+            state.value()
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[int]:
+        yield value
+
+
+def test_what_penstock_came_across_on_its_way_to_an_error_is_not_told() -> None:
+    env = local_environment()
+    env.from_collection([1], Types.LONG()).key_by(lambda n: n, Types.LONG()).process(UsesStateTooSoon()).print()
+    with pytest.raises(JobExecutionException, match="state 'count' is used without a current key") as failure:
+        env.execute()
+    assert "KeyError" not in str(failure.value)
+    assert "invalid literal for int" in str(failure.value), "that is the program's own"
 
 
 def test_a_record_without_a_repr_does_not_hide_the_failure() -> None:
