@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from penstock.common.typeinfo import BasicType, BasicTypeInfo, TupleTypeInfo, TypeInformation, Types
+from penstock.common.typeinfo import (
+    BasicType,
+    BasicTypeInfo,
+    CompositeTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
 
 _WHOLE_NUMBERS = (BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG)
 
 
 def encoding_name(key_type: TypeInformation | None) -> str:
     """The same for types whose keys have the same bytes; empty where it is the key itself that decides."""
-    return "" if key_type is None or _is_open(key_type) else str(encoding_type(key_type))
+    return "" if key_type is None or _is_open(key_type) else _name(key_type)
 
 
 def encoding_type(key_type: TypeInformation) -> TypeInformation:
@@ -21,7 +28,15 @@ def encoding_type(key_type: TypeInformation) -> TypeInformation:
     return key_type
 
 
+def _name(key_type: TypeInformation) -> str:
+    if not isinstance(key_type, CompositeTypeInfo):
+        return str(encoding_type(key_type))
+    fields = zip(key_type.get_field_names(), key_type.get_field_types(), strict=True)
+    kind = str(key_type).partition("(")[0]
+    return f"{kind}({', '.join(f'{name}: {_name(field)}' for name, field in fields)})"
+
+
 def _is_open(key_type: TypeInformation) -> bool:
-    if isinstance(key_type, TupleTypeInfo):
+    if isinstance(key_type, CompositeTypeInfo):
         return any(map(_is_open, key_type.get_field_types()))
     return key_type.is_pickled
