@@ -11,7 +11,8 @@ from typing import Any
 
 from penstock.common.json_depth import DEEPEST_JSON, is_too_deep
 
-_MAY_BE_NO_NUMBER = (b"Inf", b"-NaN")
+_MAY_BE_NO_NUMBER = ((b"I", b"Inf"), (b"N", b"-NaN"))
+"""Each with a byte that it has: one byte is found, or not, a hundred times as fast as several."""
 _NO_NUMBER = re.compile(rb"[\[:,]\s*-?(Inf(?!inity)|(?<=-)NaN)")
 """Where a value is due: names of numbers that only Arrow knows."""
 BROKEN_DOCUMENT = (ValueError, RecursionError)
@@ -90,7 +91,7 @@ def are_for_arrow(data: bytes, documents: Iterable[bytes]) -> bool:
     """Whether what Arrow's parser takes of the data is JSON to Python too; of the documents only long ones matter."""
     return (
         _is_utf8(data)
-        and not (any(name in data for name in _MAY_BE_NO_NUMBER) and _NO_NUMBER.search(data))
+        and not (any(byte in data and name in data for byte, name in _MAY_BE_NO_NUMBER) and _NO_NUMBER.search(data))
         and not any(is_too_deep(each.decode("latin-1")) for each in documents if len(each) > DEEPEST_JSON)
     )
 
