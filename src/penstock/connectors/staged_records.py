@@ -25,25 +25,27 @@ class GatheredRecords:
     def __init__(self) -> None:
         self._columns = GatheredBatches()
         self._objects: list[bytes] = []
-        self.nbytes = 0
-        """How much there is."""
+        self._object_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._objects or self._columns)
+
+    @property
+    def nbytes(self) -> int:
+        """How much there is."""
+        return self._columns.nbytes + self._object_bytes
 
     def append(self, batch: Batch) -> None:
         """Adds records; all are of one type."""
         if batch.codec.schema is None:
             self._objects.append(pickled_records(batch.values, pickled_by_value))
-            self.nbytes += len(self._objects[-1])
+            self._object_bytes += len(self._objects[-1])
         else:
-            rows = _rows_of(batch, batch.codec.schema)
-            self._columns.append(rows)
-            self.nbytes += rows.nbytes
+            self._columns.append(_rows_of(batch, batch.codec.schema))
 
     def take(self) -> bytes:
         """All of them, packed; none is left."""
-        objects, self._objects, self.nbytes = self._objects, [], 0
+        objects, self._objects, self._object_bytes = self._objects, [], 0
         return _OBJECTS + b"".join(objects) if objects else _packed(self._columns.take())
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 
 from penstock.common.logs import job_logger
 from penstock.engine.pipelined.live_header import LiveHeader
 from penstock.engine.pipelined.live_source_subtask import LiveSourceSubtask
 from penstock.engine.pipelined.live_stage_subtask import LiveStageSubtask
-from penstock.engine.stages.envelope import Envelope
-from penstock.engine.stages.epoch_header import EpochHeader, PlannedRead
+from penstock.engine.stages.epoch_header import EpochHeader
 from penstock.engine.stages.source_task import SourceSubtask
 from penstock.engine.stages.stage_subtask import StageSubtask
-from penstock.engine.stages.task_host import TaskHost, TaskSetup
-from penstock.engine.stages.task_report import Report
+from penstock.engine.stages.task_host import TaskHost
 
 
 class LiveTaskHost(TaskHost):
@@ -30,33 +28,13 @@ class LiveTaskHost(TaskHost):
         super().__init__(files_root)
         self._spark_jobs: dict[str, str] = {}
 
-    def run_source(
-        self, setup: TaskSetup, header: EpochHeader, subtask: int, reads: Sequence[PlannedRead], report: Report
-    ) -> Iterator[Envelope]:
-        """A task of stage 0."""
-        self._let_go_of_others(header, 0, subtask)
-        return super().run_source(setup, header, subtask, reads, report)
-
-    def run_stage(
-        self,
-        setup: TaskSetup,
-        header: EpochHeader,
-        stage: int,
-        subtask: int,
-        incoming: Iterable[Envelope],
-        report: Report,
-    ) -> Iterator[Envelope]:
-        """A task of a later stage."""
-        self._let_go_of_others(header, stage, subtask)
-        return super().run_stage(setup, header, stage, subtask, incoming, report)
-
-    def _let_go_of_others(self, header: EpochHeader, stage: int, subtask: int) -> None:
+    def _enter(self, header: EpochHeader, stage: int, subtask: int) -> None:
+        # What a run before has left is no longer there after this: it is dropped, not closed.
+        super()._enter(header, stage, subtask)
         assert isinstance(header, LiveHeader)
         if self._spark_jobs.get(header.job_id) == header.spark_job:
             return
         self._spark_jobs[header.job_id] = header.spark_job
-        # What a run before has left is no longer there: it was dropped, not closed.
-        self._enter_run(header)
         others: list[SourceSubtask | StageSubtask] = [
             self._sources.pop(key)
             for key in [*self._sources]

@@ -53,7 +53,7 @@ class TaskHost:
         self, setup: TaskSetup, header: EpochHeader, subtask: int, reads: Sequence[PlannedRead], report: Report
     ) -> Iterator[Envelope]:
         """A task of stage 0."""
-        self._enter_run(header)
+        self._enter(header, 0, subtask)
         key = (header.job_id, header.epoch.incarnation, subtask)
         source = self._sources.get(key)
         if source is None or source.is_released:
@@ -75,7 +75,7 @@ class TaskHost:
         report: Report,
     ) -> Iterator[Envelope]:
         """A task of a later stage."""
-        self._enter_run(header)
+        self._enter(header, stage, subtask)
         key = (header.job_id, header.epoch.incarnation, stage, subtask)
         hosted = self._subtasks.get(key)
         if hosted is None or hosted.must_start_anew(header):
@@ -106,7 +106,8 @@ class TaskHost:
         for each in (*subtasks, *sources):
             each.close()
 
-    def _enter_run(self, header: EpochHeader) -> None:
+    def _enter(self, header: EpochHeader, stage: int, subtask: int) -> None:
+        """A task begins: what is here of runs before its own is dropped."""
         now = time.monotonic()
         self._last_used[header.job_id] = now
         for job_id, used in list(self._last_used.items()):
